@@ -135,6 +135,20 @@ inline constexpr std::array kHostCountKeys{
     AnswerKey{"failure", "s", "why queue pairs of the device, or of the host, are not known; there is nothing else"},
 };
 
+inline constexpr std::array kSessionCountKeys{
+    AnswerKey{"uid", "u", "those of this user"},
+    AnswerKey{"state", "s", "`detached`: those whose device went away"},
+    AnswerKey{"lost-level", "s",
+              "those that lost this level, or whose queue pairs did; as of a grant, with the next four"},
+    AnswerKey{"lost-reason", "s", ""},
+    AnswerKey{"lost-revision", "s", ""},
+    AnswerKey{"lost-at", "t", ""},
+    AnswerKey{"renamed-to", "s", ""},
+    AnswerKey{"cause", "s", "queue pairs that are not held to what their level says, one of [Causes](#causes)"},
+    AnswerKey{"sessions", "t", "absent with `cause`"},
+    AnswerKey{"queue-pairs", "t", "absent with `state`"},
+};
+
 inline constexpr std::array kPathAnswerKeys{
     AnswerKey{"level", "s", ""},
     AnswerKey{"rule", "s", "why the pair gets this level, in words"},

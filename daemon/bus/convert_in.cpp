@@ -305,8 +305,15 @@ Result<void> Collector::take_queue_pair_key(Key key, const Value& value)
     }
 }
 
+constexpr const char* kTooManyDescriptors = "`uverbs`: your user has as many descriptors in rdma-qosd as remain for "
+                                            "everybody else: use one open device for many "
+                                            "queue pairs, or raise LimitNOFILE= of rdma-qosd.service";
+
 Result<void> Collector::take_file(const bus::FileDescriptor& sent)
 {
+    if (sent.over_limit) {
+        return fail(ErrorCode::LimitReached, kTooManyDescriptors);
+    }
     if (!sent.fd) {
         return fail(ErrorCode::NotUverbs, fmt::format("`uverbs`: {}: pass the descriptor of the open verbs context "
                                                       "(ibv_context.cmd_fd)",
@@ -317,11 +324,15 @@ Result<void> Collector::take_file(const bus::FileDescriptor& sent)
                     "`uverbs` is not a device file: pass the descriptor of the open verbs context "
                     "(ibv_context.cmd_fd)");
     }
+    auto close = names_.keep_file ? names_.keep_file() : ClientFile::Close();
+    if (names_.keep_file && !close) {
+        return fail(ErrorCode::LimitReached, kTooManyDescriptors);
+    }
     UniqueFd copy(fcntl(sent.fd->get(), F_DUPFD_CLOEXEC, 3));
     if (!copy) {
         return fail(error_from_errno(ErrorCode::Io, errno, "`uverbs` cannot be kept"));
     }
-    ref.file = std::make_shared<ClientFile>(std::move(copy), names_.close_file);
+    ref.file = std::make_shared<ClientFile>(std::move(copy), std::move(close));
     return {};
 }
 

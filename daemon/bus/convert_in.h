@@ -26,7 +26,8 @@ constexpr bus::ReadLimits kRequestLimits{.depth = 10, .keys = 64, .values = 32'7
 struct Names {
     const Policy* policy = nullptr;    // for names of QoS classes; null: none is running
     std::function<Result<DeviceNames>(const std::string&)> device;
-    ClientFile::Close close_file;    // for descriptors of clients
+    // What closes a descriptor that is kept for a client; null: it has too many.
+    std::function<ClientFile::Close()> keep_file;
 };
 
 // Queue pairs are taken each on its own: a mistake refuses that one alone. The key is its place in the call.

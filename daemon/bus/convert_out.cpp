@@ -188,6 +188,34 @@ void write(Writer& writer, const Identity& owner)
     dict.set_text("command", owner.command);
 }
 
+void write(Writer& writer, const SessionCounts& counts)
+{
+    writer.open('a', "a{sv}");
+    for (const auto& [uid, count] : counts.of_users) {
+        Answer<kSessionCountKeys> dict(writer);
+        dict.set("uid", uid);
+        dict.set("sessions", count.sessions);
+        dict.set("queue-pairs", count.queue_pairs);
+    }
+    if (counts.detached > 0) {
+        Answer<kSessionCountKeys> dict(writer);
+        dict.set("state", to_string(SessionState::Detached));
+        dict.set("sessions", counts.detached);
+    }
+    for (const auto& [lost, count] : counts.lost) {
+        Answer<kSessionCountKeys> dict(writer);
+        set_lost(dict, lost);
+        dict.set("sessions", count.sessions);
+        dict.set("queue-pairs", count.queue_pairs);
+    }
+    for (const auto& [cause, queue_pairs] : counts.unenforced) {
+        Answer<kSessionCountKeys> dict(writer);
+        dict.set("cause", cause);
+        dict.set("queue-pairs", queue_pairs);
+    }
+    writer.close();
+}
+
 void write(Writer& writer, const Request& request, const Result<PathResult>& result)
 {
     Answer<kPathAnswerKeys> dict(writer);

@@ -23,6 +23,7 @@ void write(bus::Writer& writer, const RegisterReply& reply);    // the grant, wi
 void write(bus::Writer& writer, const std::vector<QueuePairResult>& results);
 void write(bus::Writer& writer, const QueuePairResult& result);
 void write(bus::Writer& writer, const Identity& owner);
+void write(bus::Writer& writer, const SessionCounts& counts);
 // An answer of QueryPath to one pair of ends: the path, or why there is none.
 void write(bus::Writer& writer, const Request& request, const Result<PathResult>& result);
 void write(bus::Writer& writer, const Capabilities& capabilities);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kSubscribersPerUser = 32;
 constexpr std::size_t kSubscribers = 256;                   // root's not counted: every signal is written for each
-constexpr auto kLevelUsesLast = std::chrono::seconds(1);    // counting them goes through all queue pairs
+constexpr auto kCountsLast = std::chrono::seconds(1);       // counting goes through all queue pairs
 
 }    // namespace
 
@@ -44,9 +44,19 @@ const std::map<std::string, LevelUse>& BusContext::level_uses()
     const auto now = SteadyClock().now();
     if (now >= level_uses_until_) {
         level_uses_ = service.level_uses();
-        level_uses_until_ = now + kLevelUsesLast;
+        level_uses_until_ = now + kCountsLast;
     }
     return level_uses_;
+}
+
+const SessionCounts& BusContext::session_counts()
+{
+    const auto now = SteadyClock().now();
+    if (now >= session_counts_until_) {
+        session_counts_ = service.session_counts();
+        session_counts_until_ = now + kCountsLast;
+    }
+    return session_counts_;
 }
 
 void BusContext::new_question(const Peer* asking)
@@ -56,24 +66,24 @@ void BusContext::new_question(const Peer* asking)
     device_.reset();
 }
 
-Result<void> BusEndpoint::subscribe(std::uint32_t uid)
+Result<void> BusEndpoint::subscribe(Account account)
 {
     if (subscribed_) {
         return {};
     }
-    const auto own = context.subscribers_of.find(uid);
+    const auto own = context.subscribers_of.find(account);
     const std::size_t count = own == context.subscribers_of.end() ? 0 : own->second;
-    if (uid != 0 && count >= kSubscribersPerUser) {
+    if (!account.is_root() && count >= kSubscribersPerUser) {
         return fail(ErrorCode::LimitReached, fmt::format("user {} has {} connections that listen to signals, the "
                                                          "limit",
-                                                         uid, count));
+                                                         account.uid(), count));
     }
-    if (uid != 0 && context.subscribers.size() >= kSubscribers) {
+    if (!account.is_root() && context.subscribers.size() >= kSubscribers) {
         return fail(ErrorCode::LimitReached,
                     fmt::format("{} connections listen to signals, the limit", context.subscribers.size()));
     }
-    ++context.subscribers_of[uid];
-    subscribed_ = uid;
+    ++context.subscribers_of[account];
+    subscribed_ = account;
     context.subscribers.insert(this);
     return {};
 }
@@ -94,14 +104,30 @@ void BusEndpoint::unsubscribe()
 void BusEndpoint::charge(sd_bus_message* message, std::size_t calls)
 {
     if (const Peer* peer = known(message); peer != nullptr) {
-        context.service.charge(peer->identity->uid, calls);
+        context.service.charge(peer->identity->account(), calls);
     }
 }
 
-Names BusContext::names(const std::shared_ptr<const Policy>& policy, std::uint32_t uid) const
+std::function<void(Account, UniqueFd)> BusContext::close_counted()
+{
+    return
+        [closer = service.closer(), descriptors = turns.shares().descriptors()](Account account, UniqueFd fd) mutable {
+            closer->close(account, std::move(fd), descriptors.count(account, 1));
+        };
+}
+
+Names BusContext::names(const std::shared_ptr<const Policy>& policy, Account account)
 {
     return {policy.get(), [this](const std::string& name) { return service.device_names(name); },
-            [closer = service.closer(), uid](UniqueFd fd) { closer->close(uid, std::move(fd)); }};
+            [this, account]() -> ClientFile::Close {
+                auto held = turns.shares().descriptors().take(account, 1);
+                if (!held) {
+                    return nullptr;
+                }
+                return [close = close_counted(), account, held = std::move(held)](UniqueFd fd) {
+                    close(account, std::move(fd));
+                };
+            }};
 }
 
 namespace {
@@ -139,8 +165,13 @@ int on_any_message(sd_bus_message* message, void* userdata, sd_bus_error* error)
             call.refuse(admitted.error());
             return 1;
         }
-        if (asks_for_all_objects(message)) {
-            list_all_objects(endpoint, call);
+        // sd-bus would answer it. The id is the host's secret, and callers may be in containers.
+        if (sd_bus_message_is_method_call(message, "org.freedesktop.DBus.Peer", "GetMachineId") > 0) {
+            call.refuse({ErrorCode::Unsupported, 0, "rdma-qosd does not tell the machine's id"});
+            return 1;
+        }
+        if (const auto listed = listed_objects(message)) {
+            list_objects(endpoint, call, *listed);
             return 1;
         }
         return 0;

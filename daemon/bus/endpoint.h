@@ -44,14 +44,17 @@ public:
     [[nodiscard]] const SessionInfo* session(SessionId id);
     [[nodiscard]] const DeviceStatus* device(const std::string& key);
     [[nodiscard]] const std::map<std::string, LevelUse>& level_uses();
-    // Somebody asks (`asking`, for as long as the getters run), or everybody is told: what was kept for the last question
-    // is forgotten.
+    [[nodiscard]] const SessionCounts& session_counts();
+    // Somebody asks (`asking`, for as long as the getters run), or everybody is told: what was kept for the last
+    // question is forgotten.
     void new_question(const Peer* asking = nullptr);
     // Who sees what a getter writes: null for everybody, as in a signal, or for one who is not known yet.
     [[nodiscard]] const Peer* asking() const { return asking_ ? &*asking_ : nullptr; }
 
-    // `uid`: of the caller, whose files are closed on its own account.
-    [[nodiscard]] Names names(const std::shared_ptr<const Policy>& policy, std::uint32_t uid) const;
+    // `account`: of the caller, whose files are closed on its own account.
+    [[nodiscard]] Names names(const std::shared_ptr<const Policy>& policy, Account account);
+    // Closes what clients sent, on threads; until it is closed, it counts among the descriptors of its user.
+    [[nodiscard]] std::function<void(Account, UniqueFd)> close_counted();
     [[nodiscard]] PeerId next_peer() { return PeerId{++last_peer_}; }
 
     Service& service;
@@ -66,7 +69,7 @@ public:
     std::unordered_set<std::string> device_keys;
     // Who wants signals, and how many of a user.
     std::set<BusEndpoint*> subscribers;
-    std::map<std::uint32_t, std::size_t> subscribers_of;
+    std::map<Account, std::size_t> subscribers_of;
 
 private:
     std::uint64_t last_peer_ = 0;
@@ -76,6 +79,8 @@ private:
     std::optional<DeviceStatus> device_;
     std::map<std::string, LevelUse> level_uses_;
     TimePoint level_uses_until_{};
+    SessionCounts session_counts_;
+    TimePoint session_counts_until_{};
 };
 
 class BusEndpoint {
@@ -97,7 +102,7 @@ public:
     [[nodiscard]] virtual bool is_system_bus() const = 0;
 
     // To signals, or no longer. LimitReached: this user has many connections that listen.
-    [[nodiscard]] Result<void> subscribe(std::uint32_t uid);
+    [[nodiscard]] Result<void> subscribe(Account account);
     void unsubscribe();
 
     // Whether the sender of a call may have it served now; counts it against what the user may ask.
@@ -109,7 +114,7 @@ public:
     std::shared_ptr<bus::Connection> connection;
 
 private:
-    std::optional<std::uint32_t> subscribed_;    // on whose account
+    std::optional<Account> subscribed_;    // on whose account
 };
 
 // Looks at every call before sd-bus does anything for it: properties, introspection and Ping cost what they cost too.
@@ -133,14 +138,15 @@ int method(sd_bus_message* message, void* userdata, sd_bus_error* error) noexcep
     } catch (const std::exception& problem) {
         write_log(LogLevel::Error, {{"MEMBER", sd_bus_message_get_member(message)}}, problem.what());
         count_refusal(*static_cast<BusEndpoint*>(userdata), ErrorCode::Internal);
-        return sd_bus_error_set(error, "org.freedesktop.DBus.Error.Failed", "the call failed; see the journal of rdma-qosd");
+        return sd_bus_error_set(error, "org.freedesktop.DBus.Error.Failed",
+                                "the call failed; see the journal of rdma-qosd");
     }
 }
 
 // The same for what reads a property: `write(BusContext&, path, bus::Writer&)`.
 template <auto write>
 int get_property(sd_bus* /*bus*/, const char* path, const char* /*interface*/, const char* name, sd_bus_message* reply,
-             void* userdata, sd_bus_error* error) noexcept
+                 void* userdata, sd_bus_error* error) noexcept
 {
     try {
         bus::Writer writer(reply);

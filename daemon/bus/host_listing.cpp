@@ -14,7 +14,7 @@ namespace {
 
 using bus::Writer;
 
-constexpr std::size_t kListedAtTheCostOfACall = 100;
+constexpr std::size_t kQueuePairsAtTheCostOfACall = 100;
 
 // Which queue pairs are asked for.
 struct Filter {
@@ -177,24 +177,25 @@ void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& pe
         call.refuse(filter.error());
         return;
     }
-    endpoint.context.service.host().survey([&endpoint, call, filter = std::move(*filter), uid = peer.identity->uid](
-                                               const Result<std::shared_ptr<const HostSurvey>>& survey) {
-        if (!survey) {
-            call.refuse(survey.error());
-            return;
-        }
-        if (!call.is_wanted()) {
-            return;    // nor is the endpoint there any longer
-        }
-        endpoint.charge(call.message(), (*survey)->queue_pairs.size() / kListedAtTheCostOfACall);
-        const auto taken = endpoint.context.long_answers.write(uid, [&endpoint, call, filter, seen = *survey] {
-            auto listing = std::make_shared<HostListing>(endpoint, call, filter, seen);
-            return [listing] { return listing->step(); };
+    endpoint.context.service.host().survey(
+        [&endpoint, call, filter = std::move(*filter),
+         account = peer.identity->account()](const Result<std::shared_ptr<const HostSurvey>>& survey) {
+            if (!survey) {
+                call.refuse(survey.error());
+                return;
+            }
+            if (!call.is_wanted()) {
+                return;    // nor is the endpoint there any longer
+            }
+            endpoint.charge(call.message(), (*survey)->queue_pairs.size() / kQueuePairsAtTheCostOfACall);
+            const auto taken = endpoint.context.long_answers.write(account, [&endpoint, call, filter, seen = *survey] {
+                auto listing = std::make_shared<HostListing>(endpoint, call, filter, seen);
+                return [listing] { return listing->step(); };
+            });
+            if (!taken) {
+                call.refuse(taken.error());
+            }
         });
-        if (!taken) {
-            call.refuse(taken.error());
-        }
-    });
 }
 
 void on_count_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)

@@ -17,13 +17,14 @@ namespace {
 namespace names = bus::names;
 
 constexpr std::uint32_t kUnknownUser = UINT32_MAX;
+// Most of an answer is what others have: it is not who asks that made it long. What it costs is taken in turns.
+constexpr std::size_t kObjectsAtTheCostOfACall = 64;
 
 // Every object has these, without properties.
 constexpr std::array kStandardInterfaces{"org.freedesktop.DBus.Peer", "org.freedesktop.DBus.Introspectable",
                                          "org.freedesktop.DBus.Properties"};
 
-void write_properties(BusContext& context, const char* path, std::span<const Property> properties,
-                      bus::Writer& writer)
+void write_properties(BusContext& context, const char* path, std::span<const Property> properties, bus::Writer& writer)
 {
     writer.open('a', "{sv}");
     for (const Property& property : properties) {
@@ -45,7 +46,8 @@ struct Object {
 // What is being written; ends when its client does.
 class Listing {
 public:
-    Listing(BusEndpoint& endpoint, const Call& call) : endpoint_(endpoint), call_(call), reply_(call.begin_reply())
+    Listing(BusEndpoint& endpoint, const Call& call, Listed listed)
+        : endpoint_(endpoint), call_(call), reply_(call.begin_reply())
     {
         if (!call.is_wanted()) {
             return;    // nor is the endpoint there any longer
@@ -53,8 +55,10 @@ public:
         for (const auto& key : endpoint.context.device_keys) {
             objects_.push_back({device_path(key), names::kDevice});
         }
-        for (const auto id : endpoint.context.session_ids) {
-            objects_.push_back({session_path(SessionId{id}), names::kSession});
+        if (listed == Listed::All) {
+            for (const auto id : endpoint.context.session_ids) {
+                objects_.push_back({session_path(SessionId{id}), names::kSession});
+            }
         }
         if (reply_) {
             writer_ = std::make_unique<bus::Writer>(reply_.get());
@@ -124,22 +128,30 @@ private:
 
 }    // namespace
 
-bool asks_for_all_objects(sd_bus_message* message)
+std::optional<Listed> listed_objects(sd_bus_message* message)
 {
     const char* path = sd_bus_message_get_path(message);
-    return sd_bus_message_is_method_call(message, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects") > 0 &&
-           path != nullptr && std::string_view(path) == names::kRoot;
+    if (path == nullptr ||
+        sd_bus_message_is_method_call(message, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects") <= 0) {
+        return std::nullopt;
+    }
+    const std::string_view of = path;
+    return of == names::kRoot      ? std::optional(Listed::All)
+           : of == names::kDevices ? std::optional(Listed::Devices)
+                                   : std::nullopt;
 }
 
-void list_all_objects(BusEndpoint& endpoint, const Call& call)
+void list_objects(BusEndpoint& endpoint, const Call& call, Listed listed)
 {
     auto& context = endpoint.context;
-    endpoint.charge(call.message(), context.device_keys.size() + context.session_ids.size());
+    const std::size_t sessions = listed == Listed::All ? context.session_ids.size() : 0;
+    endpoint.charge(call.message(), (context.device_keys.size() + sessions) / kObjectsAtTheCostOfACall);
     const Peer* peer = endpoint.known(call.message());
-    const auto taken = context.long_answers.write(peer == nullptr ? kUnknownUser : peer->identity->uid, [&endpoint, call] {
-        auto listing = std::make_shared<Listing>(endpoint, call);
-        return [listing] { return listing->step(); };
-    });
+    const auto taken = context.long_answers.write(peer == nullptr ? kUnknownUser : peer->identity->account(),
+                                                  [&endpoint, call, listed] {
+                                                      auto listing = std::make_shared<Listing>(endpoint, call, listed);
+                                                      return [listing] { return listing->step(); };
+                                                  });
     if (!taken) {
         call.refuse(taken.error());
     }

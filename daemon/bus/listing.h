@@ -6,9 +6,11 @@
 
 namespace rdmaqos {
 
-// True: the message asks for all objects.
-[[nodiscard]] bool asks_for_all_objects(sd_bus_message* message);
+// Which objects a call of GetManagedObjects is about; nothing: it is another call. Of the devices' folder it gives the
+// devices alone, however many sessions there are.
+enum class Listed : std::uint8_t { All, Devices };
+[[nodiscard]] std::optional<Listed> listed_objects(sd_bus_message* message);
 // Answers it, in turns of the loop. Objects that go meanwhile are left out.
-void list_all_objects(BusEndpoint& endpoint, const Call& call);
+void list_objects(BusEndpoint& endpoint, const Call& call, Listed listed);
 
 }    // namespace rdmaqos

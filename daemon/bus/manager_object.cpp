@@ -43,7 +43,7 @@ std::optional<T> asked_by(BusEndpoint& endpoint, const Call& call, const Peer& p
         return std::nullopt;
     }
     const auto policy = endpoint.context.service.policy();
-    auto asked = convert(*dict, endpoint.context.names(policy, peer.identity->uid));
+    auto asked = convert(*dict, endpoint.context.names(policy, peer.identity->account()));
     if (!asked) {
         call.refuse(asked.error());
         return std::nullopt;
@@ -135,7 +135,7 @@ void on_query_path(BusEndpoint& endpoint, const Call& call, const Peer& peer)
     }
     endpoint.charge(call.message(), requests->size() / kPathsForOneCall);
     const auto taken = context.long_answers.write(
-        peer.identity->uid,
+        peer.identity->account(),
         [&service = context.service, call, identity = peer.identity, requests = std::move(*requests)] {
             auto answers = std::make_shared<PathAnswers>(call, requests, identity);
             return [&service, answers] { return answers->step(service); };
@@ -165,13 +165,13 @@ void on_explain(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 void on_metrics(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     auto& context = endpoint.context;
-    context.service.metrics([&context, call, uid = peer.identity->uid](const Metrics& metrics) {
+    context.service.metrics([&context, call, account = peer.identity->account()](const Metrics& metrics) {
         // All who have asked meanwhile are answered one after another: it is written once for them.
         if (!context.metrics_text) {
             context.metrics_text = std::make_shared<const std::string>(to_prometheus(metrics));
             context.loop.post([&context] { context.metrics_text.reset(); });
         }
-        const auto taken = context.long_answers.write(uid, [call, text = context.metrics_text] {
+        const auto taken = context.long_answers.write(account, [call, text = context.metrics_text] {
             return [call, text] {
                 call.reply_text(*text);
                 return false;
@@ -186,7 +186,7 @@ void on_metrics(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 void on_subscribe(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     // The system bus distributes signals itself: there is nothing to subscribe to.
-    call.answer(endpoint.is_system_bus() ? Result<void>() : endpoint.subscribe(peer.identity->uid));
+    call.answer(endpoint.is_system_bus() ? Result<void>() : endpoint.subscribe(peer.identity->account()));
 }
 
 void on_unsubscribe(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
@@ -212,7 +212,7 @@ void on_check(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         call.refuse(source.error());
         return;
     }
-    service.check(std::move(*source), peer.identity->uid, [call](const Result<ReloadOutcome>& outcome) {
+    service.check(std::move(*source), peer.identity->account(), [call](const Result<ReloadOutcome>& outcome) {
         call.answer(outcome, Quote::Lines);    // it is the caller's own text
     });
 }
@@ -233,8 +233,8 @@ void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& peer)
     auto& service = endpoint.context.service;
     const auto* value = dict->find("policy");
     if (value == nullptr) {
-        service.plan(std::nullopt, peer.identity->uid,
-                     [call, quote = rdmaqos::quote_for(peer.identity->uid)](const Result<PlanReport>& report) {
+        service.plan(std::nullopt, peer.identity->account(),
+                     [call, quote = rdmaqos::quote_for(*peer.identity)](const Result<PlanReport>& report) {
                          call.answer(report, quote);
                      });
         return;
@@ -244,7 +244,7 @@ void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         call.refuse(source.error());
         return;
     }
-    service.plan(std::move(*source), peer.identity->uid,
+    service.plan(std::move(*source), peer.identity->account(),
                  [call](const Result<PlanReport>& report) { call.answer(report, Quote::Lines); });
 }
 
@@ -338,6 +338,11 @@ void on_list_levels(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*
     });
 }
 
+void on_count_sessions(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
+{
+    call.reply([&](Writer& writer) { write(writer, endpoint.context.session_counts()); });
+}
+
 // ---- properties ----
 
 // A getter knows who asks only by the message that is being served. There is none for a signal, which goes to
@@ -345,7 +350,7 @@ void on_list_levels(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*
 Quote quote_for(const BusContext& context)
 {
     const Peer* peer = context.asking();
-    return peer == nullptr ? Quote::Nothing : rdmaqos::quote_for(peer->identity->uid);
+    return peer == nullptr ? Quote::Nothing : rdmaqos::quote_for(*peer->identity);
 }
 
 void get_version(BusContext& /*context*/, const char* /*path*/, Writer& writer)
@@ -457,6 +462,8 @@ const sd_bus_vtable kManagerMethods[] = {
                             method<on_list_queue_pairs>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("CountQueuePairs", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", counts),
                             method<on_count_queue_pairs>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("CountSessions", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", counts), method<on_count_sessions>,
+                            kOpen),
     SD_BUS_METHOD_WITH_ARGS("Metrics", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", text), method<on_metrics>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Subscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method<on_subscribe>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Unsubscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method<on_unsubscribe>, kOpen),

@@ -12,6 +12,7 @@ namespace rdmaqos {
 namespace {
 
 constexpr const char* kPolkit = "org.freedesktop.PolicyKit1";
+constexpr const char* kAuthority = "/org/freedesktop/PolicyKit1/Authority";
 constexpr std::uint32_t kAllowUserInteraction = 1;
 constexpr std::uint64_t kTimeToAnswer = 25ULL * 1'000'000U;
 constexpr std::uint64_t kTimeToTypeAPassword = 300ULL * 1'000'000U;
@@ -68,14 +69,14 @@ void write_subject(bus::Writer& writer, const PolkitQuestion& question)
 }
 
 // (sa{sv}) s a{ss} u s: subject, action, details, flags, cancellation id
-void write_question(bus::Writer& writer, const PolkitQuestion& question)
+void write_question(bus::Writer& writer, const PolkitQuestion& question, const std::string& id)
 {
     write_subject(writer, question);
     writer.put(question.action);
     writer.open('a', "{ss}");
     writer.close();
     writer.put(question.interactive ? kAllowUserInteraction : 0U);
-    writer.put("");
+    writer.put(id);
 }
 
 }    // namespace
@@ -98,6 +99,28 @@ void Polkit::end(const Asked& asked, const Result<void>& verdict)
     ended.front().answered(verdict);
 }
 
+void Polkit::cancel(const Asked& asked) const
+{
+    sd_bus_message* raw = nullptr;
+    const int made = sd_bus_message_new_method_call(system_bus_->bus(), &raw, kPolkit, kAuthority,
+                                                    "org.freedesktop.PolicyKit1.Authority", "CancelCheckAuthorization");
+    const auto message = bus::MessageRef::adopt(raw);
+    if (made >= 0 && sd_bus_message_append(raw, "s", asked.id.c_str()) >= 0 &&
+        sd_bus_message_set_expect_reply(raw, 0) >= 0 && sd_bus_send(system_bus_->bus(), raw, nullptr) >= 0) {
+        system_bus_->flush();
+    }
+}
+
+void Polkit::left(const Identity& client)
+{
+    const auto of_client = [&client](const Asked& asked) { return asked.client.get() == &client; };
+    for (auto next = std::ranges::find_if(asked_, of_client); next != asked_.end();
+         next = std::ranges::find_if(asked_, of_client)) {
+        cancel(*next);
+        end(*next, fail(ErrorCode::Busy, "the caller has left"));
+    }
+}
+
 void Polkit::leave()
 {
     system_bus_.reset();
@@ -109,13 +132,12 @@ void Polkit::leave()
 Result<void> Polkit::send(const PolkitQuestion& question, Asked& asked) const
 {
     sd_bus_message* raw = nullptr;
-    int result = sd_bus_message_new_method_call(system_bus_->bus(), &raw, kPolkit,
-                                                "/org/freedesktop/PolicyKit1/Authority",
+    int result = sd_bus_message_new_method_call(system_bus_->bus(), &raw, kPolkit, kAuthority,
                                                 "org.freedesktop.PolicyKit1.Authority", "CheckAuthorization");
     const auto message = bus::MessageRef::adopt(raw);
     if (result >= 0) {
         bus::Writer writer(raw);
-        write_question(writer, question);
+        write_question(writer, question, asked.id);
         result = writer.result();
     }
     if (result >= 0) {
@@ -138,12 +160,14 @@ void Polkit::ask(const PolkitQuestion& question, Answered answered)
                               "not on it")));
         return;
     }
-    if (std::ranges::count(asked_, question.client->uid, &Asked::uid) >= kQuestionsPerUser) {
+    if (std::ranges::count(asked_, question.client->uid, [](const Asked& each) { return each.client->uid; }) >=
+        kQuestionsPerUser) {
         answered(fail(ErrorCode::LimitReached,
                       fmt::format("{} of your calls wait for polkit; answer those first", kQuestionsPerUser)));
         return;
     }
-    Asked& asked = asked_.emplace_back(Asked{*this, question.action, question.client->uid, std::move(answered)});
+    Asked& asked = asked_.emplace_back(
+        Asked{*this, question.action, question.client, fmt::format("{}", ++last_id_), std::move(answered)});
     if (const auto sent = send(question, asked); !sent) {
         end(asked, sent);
     }

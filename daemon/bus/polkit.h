@@ -42,23 +42,29 @@ public:
 
     // `answered` is called once, perhaps before this returns.
     void ask(const PolkitQuestion& question, Answered answered);
+    // Nobody waits for the answers to its questions any longer: polkit need not ask for a password, and others of its
+    // user may be asked about.
+    void left(const Identity& client);
 
 private:
     struct Asked {
         Polkit& polkit;
         const char* action;
-        std::uint32_t uid;
+        std::shared_ptr<const Identity> client;
+        std::string id;    // by which it is cancelled
         Answered answered;
         bus::SlotPtr slot{};    // last: nothing is heard once it is gone
     };
 
     static int on_answer(sd_bus_message* reply, void* userdata, sd_bus_error* error) noexcept;
+    void cancel(const Asked& asked) const;
     [[nodiscard]] Result<void> send(const PolkitQuestion& question, Asked& asked) const;
     // Removes it, then tells.
     void end(const Asked& asked, const Result<void>& verdict);
 
     std::shared_ptr<bus::Connection> system_bus_;    // null: it is not to be had now
     std::list<Asked> asked_;
+    std::uint64_t last_id_ = 0;
 };
 
 }    // namespace rdmaqos

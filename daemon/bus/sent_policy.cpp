@@ -14,6 +14,9 @@ Result<std::shared_ptr<const SourceFile>> sent_policy(const bus::Value& value)
     if (descriptor == nullptr) {
         return fail(ErrorCode::InvalidArgument, "a policy is passed as a file descriptor (h)");
     }
+    if (descriptor->over_limit) {
+        return fail(ErrorCode::LimitReached, fmt::format("the policy: {}", descriptor->refusal));
+    }
     if (!descriptor->fd) {
         return fail(ErrorCode::InvalidArgument, fmt::format("the policy: {}", descriptor->refusal));
     }

@@ -6,7 +6,6 @@
 #include "daemon/bus/endpoint.h"
 #include "daemon/bus/object_paths.h"
 #include "daemon/bus/slices.h"
-#include "daemon/model/administrator.h"
 #include "daemon/service/client_log.h"
 
 namespace rdmaqos {
@@ -47,7 +46,7 @@ void on_attach(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         return;
     }
     endpoint.charge(call.message(), dicts->size());
-    auto arguments = to_queue_pairs(*dicts, context.names(policy, peer.identity->uid));
+    auto arguments = to_queue_pairs(*dicts, context.names(policy, peer.identity->account()));
     context.service.attach(
         peer.id, session_of(call), std::move(arguments.requests),
         [call, client = peer.identity,
@@ -126,15 +125,16 @@ void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& pe
     };
     auto& service = endpoint.context.service;
     const SessionId id = session_of(call);
-    const auto taken = endpoint.context.long_answers.write(peer.identity->uid, [&service, call, id, uid = peer.identity->uid] {
-        auto reply = call.begin_reply();
-        auto listing = std::make_shared<QueuePairListing>(QueuePairListing{call, reply, Writer(reply.get()), id});
-        service.charge(uid, service.queue_pair_count(id) / kQueuePairsForOneCall);
-        if (reply) {
-            listing->writer.open('a', "a{sv}");
-        }
-        return [&service, listing] { return listing->step(service); };
-    });
+    const auto taken = endpoint.context.long_answers.write(
+        peer.identity->account(), [&service, call, id, account = peer.identity->account()] {
+            auto reply = call.begin_reply();
+            auto listing = std::make_shared<QueuePairListing>(QueuePairListing{call, reply, Writer(reply.get()), id});
+            service.charge(account, service.queue_pair_count(id) / kQueuePairsForOneCall);
+            if (reply) {
+                listing->writer.open('a', "a{sv}");
+            }
+            return [&service, listing] { return listing->step(service); };
+        });
     if (!taken) {
         call.refuse(taken.error());
     }
@@ -155,7 +155,7 @@ void get_owner(BusContext& context, const char* path, Writer& writer)
     const Peer* peer = context.asking();
     // The kernel shows what a process runs to who may trace it: root, and the process itself. A daemon that an ordinary
     // user runs has seen no more than that user may.
-    if (peer != nullptr && (is_administrator(peer->identity->uid) || peer->id == session.peer)) {
+    if (peer != nullptr && (peer->identity->administrator || peer->id == session.peer)) {
         write(writer, session.owner);
         return;
     }

@@ -13,28 +13,28 @@ constexpr std::size_t kMostWaitingAnswers = 64;
 
 }    // namespace
 
-Result<void> LongAnswers::write(std::uint32_t uid, std::function<Step()> begin)
+Result<void> LongAnswers::write(Account account, std::function<Step()> begin)
 {
-    User& user = users_[uid];
+    User& user = users_[account];
     if (user.running < kAtOnce) {
-        start(uid, std::move(begin));
+        start(account, std::move(begin));
         return {};
     }
     if (user.waiting.size() >= kMostWaitingAnswers) {
-        return fail(ErrorCode::LimitReached,
-                    fmt::format("{} long answers to user {} are pending; wait for them", kMostWaitingAnswers, uid));
+        return fail(ErrorCode::LimitReached, fmt::format("{} long answers to user {} are pending; wait for them",
+                                                         kMostWaitingAnswers, account.uid()));
     }
     user.waiting.push_back(std::move(begin));
     return {};
 }
 
-void LongAnswers::start(std::uint32_t uid, std::function<Step()> begin)
+void LongAnswers::start(Account account, std::function<Step()> begin)
 {
-    ++users_[uid].running;
-    turns_.queue(uid, [this, uid, begin = std::move(begin)] { go_on(uid, begin()); });
+    ++users_[account].running;
+    turns_.queue(account, [this, account, begin = std::move(begin)] { go_on(account, begin()); });
 }
 
-void LongAnswers::go_on(std::uint32_t uid, Step step)
+void LongAnswers::go_on(Account account, Step step)
 {
     const auto end = std::chrono::steady_clock::now() + kSlice;
     bool more = true;
@@ -43,24 +43,24 @@ void LongAnswers::go_on(std::uint32_t uid, Step step)
             more = step();
         }
     } catch (...) {
-        ended(uid);
+        ended(account);
         throw;
     }
     if (!more) {
-        ended(uid);
+        ended(account);
         return;
     }
-    turns_.queue(uid, [this, uid, step = std::move(step)]() mutable { go_on(uid, std::move(step)); });
+    turns_.queue(account, [this, account, step = std::move(step)]() mutable { go_on(account, std::move(step)); });
 }
 
-void LongAnswers::ended(std::uint32_t uid)
+void LongAnswers::ended(Account account)
 {
-    const auto user = users_.find(uid);
+    const auto user = users_.find(account);
     --user->second.running;
     if (!user->second.waiting.empty()) {
         auto next = std::move(user->second.waiting.front());
         user->second.waiting.pop_front();
-        start(uid, std::move(next));
+        start(account, std::move(next));
     } else if (user->second.running == 0) {
         users_.erase(user);
     }

@@ -25,7 +25,7 @@ public:
     explicit LongAnswers(bus::Turns& turns) : turns_(turns) {}
 
     // `begin` makes what is needed for the answer, when it is its turn. LimitReached: too many of this user wait.
-    [[nodiscard]] Result<void> write(std::uint32_t uid, std::function<Step()> begin);
+    [[nodiscard]] Result<void> write(Account account, std::function<Step()> begin);
 
 private:
     struct User {
@@ -33,13 +33,13 @@ private:
         std::deque<std::function<Step()>> waiting;
     };
 
-    void start(std::uint32_t uid, std::function<Step()> begin);
+    void start(Account account, std::function<Step()> begin);
     // Calls `step` for a slice, and again in a later turn until it returns false.
-    void go_on(std::uint32_t uid, Step step);
-    void ended(std::uint32_t uid);
+    void go_on(Account account, Step step);
+    void ended(Account account);
 
     bus::Turns& turns_;
-    std::map<std::uint32_t, User> users_;
+    std::map<Account, User> users_;
 };
 
 }    // namespace rdmaqos

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "daemon/bus/objects.h"
+#include "daemon/bus/polkit.h"
 #include "policy/model/identity.h"
 
 namespace rdmaqos {
@@ -21,9 +22,9 @@ Result<std::shared_ptr<const Identity>> identify(const bus::PeerProcess& process
     if (!identity) {
         return fail(std::move(identity).error());
     }
+    identity->administrator = bus::is_administrator(process);
     // The pidfd was there before /proc was read: if the process still runs, what was read is its own.
-    if (!bus::is_running(process.pidfd) ||
-        (process.started_by && identity->start_time > *process.started_by)) {
+    if (!bus::is_running(process.pidfd) || (process.started_by && identity->start_time > *process.started_by)) {
         return fail(ErrorCode::Io, fmt::format("process {} of a client has ended", process.pid));
     }
     return std::make_shared<const Identity>(std::move(*identity));
@@ -69,7 +70,7 @@ const Peer* SystemEndpoint::known(sd_bus_message* message)
 Result<void> SystemEndpoint::admit(sd_bus_message* message)
 {
     if (const Peer* peer = known(message); peer != nullptr) {
-        return context.service.admit(peer->identity->uid);
+        return context.service.admit(peer->identity->account());
     }
     const char* name = sd_bus_message_get_sender(message);
     if (name == nullptr) {
@@ -143,6 +144,7 @@ void SystemEndpoint::gone(const std::string& name)
         call(left);
     }
     if (node.mapped().peer) {
+        context.polkit->left(*node.mapped().peer->identity);
         context.service.peer_gone(node.mapped().peer->id);
     }
 }

@@ -7,7 +7,6 @@
 
 #include "daemon/bus/objects.h"
 #include "daemon/bus/polkit.h"
-#include "daemon/model/administrator.h"
 #include "lib/bus/descriptor_helper.h"
 #include "lib/bus/names.h"
 #include "lib/bus/process_helper.h"
@@ -19,7 +18,7 @@ constexpr auto kRetryInterval = std::chrono::seconds(10);
 
 bool may_use_socket(const Settings& settings, const Identity& client)
 {
-    return settings.socket_group.empty() || is_administrator(client.uid) ||
+    return settings.socket_group.empty() || client.administrator ||
            (settings.socket_gid && std::ranges::binary_search(client.gids, *settings.socket_gid));
 }
 
@@ -50,10 +49,11 @@ public:
                                     "rdma-qosd.yaml)",
                                     settings.socket_group));
         }
-        return context.service.admit(peer_.identity->uid);
+        return context.service.admit(peer_.identity->account());
     }
 
     [[nodiscard]] PeerId id() const { return peer_.id; }
+    [[nodiscard]] const Identity& identity() const { return *peer_.identity; }
 
 private:
     Peer peer_;
@@ -90,9 +90,7 @@ Result<void> BusTransports::open(std::function<void()> ready)
     options.path = options_.socket;
     options.limits = server_limits();
     options.descriptors.command = helper_command(options_.helper, bus::kDescriptorHelperCommand);
-    options.close = [closer = context_.service.closer()](std::uint32_t uid, UniqueFd fd) {
-        closer->close(uid, std::move(fd));
-    };
+    options.close = context_.close_counted();
     auto server = bus::Server::listen(context_.loop, context_.turns, std::move(options), *this);
     if (!server) {
         return fail(std::move(server).error());
@@ -124,7 +122,7 @@ void BusTransports::policy_changed()
 // ---- the direct socket ----
 
 Result<void> BusTransports::connected(std::uint64_t id, const bus::PeerProcess& process,
-                                 const std::shared_ptr<bus::Connection>& connection)
+                                      const std::shared_ptr<bus::Connection>& connection)
 {
     auto identity = identify(process);
     if (!identity) {
@@ -147,6 +145,7 @@ void BusTransports::closed(std::uint64_t id)
         return;
     }
     const PeerId peer = node.mapped()->id();
+    context_.polkit->left(node.mapped()->identity());
     by_peer_.erase(static_cast<std::uint64_t>(peer));
     context_.new_question();
     context_.service.peer_gone(peer);

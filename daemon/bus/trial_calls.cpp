@@ -31,7 +31,7 @@ Result<TrialRequest> read_request(const Call& call, const Peer& peer)
         return fail(sent.error());
     }
     // Before polkit is asked: the text is kept until it has answered.
-    if (auto may = may_bring(peer.identity->uid, **sent); !may) {
+    if (auto may = may_bring(peer.identity->account(), **sent); !may) {
         return fail(std::move(may).error());
     }
     const auto* seconds = timeout->as<std::uint32_t>();

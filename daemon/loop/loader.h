@@ -1,10 +1,11 @@
-// The thread that reads policies, looks up what they name and compiles them, and the order in which it does so.
+// The threads that read policies, look up what they name and compile them, and the order in which they do so.
 //
-//     the host (a reload, the fabric file, what is kept on disk)    straight to the thread
-//     root (Plan, Check)                                            one at a time, before
-//     others                                                        one at a time, one of each user, a few in all
+//     the host (a reload, the fabric file, what is kept on disk)    straight to the first thread
+//     root (Plan, Check)                                            there, too, one at a time
+//     others                                                        on the second, one at a time, one of each user, a
+//                                                                   few in all
 //
-// So a reload waits for one plan at most, however many were asked for.
+// So a reload waits for a plan of root's at most, and for none of others, however large it is.
 //
 // Thread: the main loop.
 #pragma once
@@ -16,6 +17,7 @@
 #include <utility>
 
 #include "daemon/loop/loop_calls.h"
+#include "lib/base/account.h"
 
 namespace rdmaqos {
 
@@ -34,24 +36,25 @@ public:
     }
 
     // May this user have something read now? Busy, with a sentence, if one of theirs is, or too many wait.
-    [[nodiscard]] Result<void> has_room(std::uint32_t uid) const;
+    [[nodiscard]] Result<void> has_room(Account account) const;
     // `prepare` is called on the loop when it is this user's turn, and returns the work. After has_room().
     template <typename Prepare, typename Done>
-    void run_for(std::uint32_t uid, Prepare prepare, Done done)
+    void run_for(Account account, Prepare prepare, Done done)
     {
-        enqueue(uid, [this, uid, prepare = std::move(prepare), done = std::move(done)]() mutable {
-            auto work = [this, uid, &prepare] {
+        enqueue(account, [this, account, prepare = std::move(prepare), done = std::move(done)]() mutable {
+            auto work = [this, account, &prepare] {
                 try {
                     return prepare();
                 } catch (...) {
-                    finished(uid);    // or nobody had a turn again
+                    finished(account);    // or nobody had a turn again
                     throw;
                 }
             }();
-            calls_.run(worker_, std::move(work), [this, uid, done = std::move(done)](auto outcome) mutable {
-                finished(uid);
-                done(std::move(outcome));
-            });
+            calls_.run(account.is_root() ? worker_ : worker_of_others_, std::move(work),
+                       [this, account, done = std::move(done)](auto outcome) mutable {
+                           finished(account);
+                           done(std::move(outcome));
+                       });
         });
     }
 
@@ -59,15 +62,18 @@ public:
     void discard(std::shared_ptr<const void> garbage);
 
 private:
-    void enqueue(std::uint32_t uid, LoopCallback<void()> start);
-    void finished(std::uint32_t uid);
+    void enqueue(Account account, LoopCallback<void()> start);
+    void finished(Account account);
     void next();
+    static void start_first(std::deque<LoopCallback<void()>>& lane, bool& reading);
 
     std::deque<LoopCallback<void()>> of_root_;
     std::deque<LoopCallback<void()>> of_others_;
-    std::set<std::uint32_t> users_;    // but root: whose policies wait or are being read
-    bool reading_ = false;             // one of a user
+    std::set<Account> users_;    // but root: whose policies wait or are being read
+    bool reading_of_root_ = false;
+    bool reading_of_others_ = false;
     Worker worker_{"loader", 64};
+    Worker worker_of_others_{"loader-others", 64};
     LoopCalls calls_;    // goes first: what the thread says then is not heard
 };
 

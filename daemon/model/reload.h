@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/model/administrator.h"
 #include "daemon/model/device_status.h"
 #include "daemon/model/level_loss.h"
 #include "daemon/model/session.h"
@@ -24,9 +23,9 @@
 namespace rdmaqos {
 
 // Lines of the host's files are for those who may read the files.
-[[nodiscard]] inline Quote quote_for(std::uint32_t uid)
+[[nodiscard]] inline Quote quote_for(const Identity& who)
 {
-    return is_administrator(uid) ? Quote::Lines : Quote::Nothing;
+    return who.administrator ? Quote::Lines : Quote::Nothing;
 }
 
 // The first error with its hint, and how many more there are; empty: there is none.

@@ -124,6 +124,19 @@ struct LevelUse {
         0;    // of these: of programs that would be adopted if the level were not only monitored
 };
 
+// Of all sessions together.
+struct SessionCounts {
+    struct Count {
+        std::uint64_t sessions = 0;
+        std::uint64_t queue_pairs = 0;
+    };
+    std::map<std::uint32_t, Count> of_users;    // by uid
+    std::uint64_t detached = 0;
+    // Of each loss the sessions that it concerns, themselves or some of their queue pairs, and those queue pairs.
+    std::map<std::shared_ptr<const LostLevel>, Count> lost;
+    std::map<std::string, std::uint64_t> unenforced;    // queue pairs by the cause, of Unenforced
+};
+
 // By which a session finds its queue pairs again.
 struct QueuePairName {
     std::string device;    // "mlx5_0/1"

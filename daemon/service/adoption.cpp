@@ -264,7 +264,7 @@ void Adoption::room_may_be()
 UidLimits::Room Adoption::room_of(const Identity& owner)
 {
     const Session* const session = sessions_.adopted(owner);
-    return sessions_.limits.room(owner.uid, session == nullptr ? 0 : session->queue_pair_count());
+    return sessions_.limits.room(owner.account(), session == nullptr ? 0 : session->queue_pair_count());
 }
 
 const Adoption::Chosen& Adoption::choose(const Identity& owner, const ManagedDevice& device)

@@ -72,8 +72,9 @@ std::string DeviceTable::unknown(const std::string& name) const
             add(key_of(names), " (disabled, not present)");
         }
     }
-    return known.empty() ? fmt::format("there is no device `{}`: no RDMA device is present", name)
-                         : fmt::format("there is no device `{}`; there are {}", name, known);
+    const std::string shown = shortened(printable(name), kLongestShown);
+    return known.empty() ? fmt::format("there is no device `{}`: no RDMA device is present", shown)
+                         : fmt::format("there is no device `{}`; there are {}", shown, known);
 }
 
 ManagedDevice& DeviceTable::add(std::unique_ptr<ManagedDevice> device)

@@ -22,7 +22,7 @@ void LeavingSessions::begin(SessionId id, LoopCallback<void()> done)
     }
     session->leaving = true;
     log_gone(*session);
-    leaving_[session->owner->uid].emplace_back(
+    leaving_[session->owner->account()].emplace_back(
         id, Gathering::begin([done = std::move(done)](const Gathering::Missing&) { done(); }));
 }
 
@@ -61,7 +61,7 @@ void LeavingSessions::take_out_some()
         while (!numbers.empty() && some.size() < kQueuePairsTakenOut) {
             some.push_back(numbers.extract(numbers.begin()).value());
         }
-        sessions_.limits.remove_queue_pairs(session.owner->uid, static_cast<std::uint32_t>(some.size()));
+        sessions_.limits.remove_queue_pairs(session.owner->account(), static_cast<std::uint32_t>(some.size()));
         ManagedDevice* device = devices_.find(key);
         if (device != nullptr && !some.empty()) {
             all->expect(key);

@@ -37,9 +37,9 @@ private:
     const DeviceTable& devices_;
     SessionTable& sessions_;
     Grants& grants_;
-    std::map<std::uint32_t, std::deque<std::pair<SessionId, std::shared_ptr<Gathering>>>> leaving_;    // by user
-    std::uint32_t last_to_leave_ = 0;    // whose session had its turn last
-    bool taking_out_ = false;    // has a turn to come
+    std::map<Account, std::deque<std::pair<SessionId, std::shared_ptr<Gathering>>>> leaving_;    // by user
+    Account last_to_leave_ = 0;    // whose session had its turn last
+    bool taking_out_ = false;      // has a turn to come
 };
 
 }    // namespace rdmaqos

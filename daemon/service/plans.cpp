@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "daemon/loop/gathering.h"
-#include "daemon/model/administrator.h"
 #include "lib/tree/plan.h"
 
 namespace rdmaqos {
@@ -22,9 +21,9 @@ constexpr std::size_t kLongestText = 1U << 20U;
 
 }    // namespace
 
-Result<void> may_bring(std::uint32_t uid, const SourceFile& text)
+Result<void> may_bring(Account account, const SourceFile& text)
 {
-    if (!is_administrator(uid) && text.text.size() > kLongestText) {
+    if (!account.is_root() && text.text.size() > kLongestText) {
         return fail(ErrorCode::LimitReached,
                     fmt::format("the policy has {} bytes; only root can try more than {} (`rdma-qosctl check` reads "
                                 "it without the daemon)",
@@ -33,27 +32,27 @@ Result<void> may_bring(std::uint32_t uid, const SourceFile& text)
     return {};
 }
 
-Result<void> Plans::may_read(std::uint32_t uid, const SourceFile* text) const
+Result<void> Plans::may_read(Account account, const SourceFile* text) const
 {
     if (auto here = context_.not_ending(); !here) {
         return here;
     }
     if (text != nullptr) {
-        if (auto may = may_bring(uid, *text); !may) {
+        if (auto may = may_bring(account, *text); !may) {
             return may;
         }
     }
-    return context_.loader.has_room(uid);
+    return context_.loader.has_room(account);
 }
 
-void Plans::check(std::shared_ptr<const SourceFile> policy, std::uint32_t uid, Callback<ReloadOutcome> done)
+void Plans::check(std::shared_ptr<const SourceFile> policy, Account account, Callback<ReloadOutcome> done)
 {
-    if (const auto may = may_read(uid, policy.get()); !may) {
+    if (const auto may = may_read(account, policy.get()); !may) {
         done(fail(may.error()));
         return;
     }
     context_.loader.run_for(
-        uid,
+        account,
         [this, policy = std::move(policy)] {
             return [reading = changes_.reading(policy)] { return read_and_stage(reading); };
         },
@@ -76,15 +75,15 @@ void Plans::check(std::shared_ptr<const SourceFile> policy, std::uint32_t uid, C
         });
 }
 
-void Plans::plan(std::optional<std::shared_ptr<const SourceFile>> policy, std::uint32_t uid, Callback<PlanReport> done)
+void Plans::plan(std::optional<std::shared_ptr<const SourceFile>> policy, Account account, Callback<PlanReport> done)
 {
     auto text = std::move(policy).value_or(nullptr);
-    if (const auto may = may_read(uid, text.get()); !may) {
+    if (const auto may = may_read(account, text.get()); !may) {
         done(fail(may.error()));
         return;
     }
     context_.loader.run_for(
-        uid,
+        account,
         [this, text = std::move(text)] {
             const auto running = policy_.policy() ? policy_.policy() : std::make_shared<const Policy>();
             return [reading = changes_.reading(text), running] {

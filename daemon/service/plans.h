@@ -14,7 +14,7 @@ namespace rdmaqos {
 
 // Of a policy that somebody brings, who may not manage unless polkit says so: it is read on a thread that a reload has
 // to wait for. LimitReached, with a sentence.
-[[nodiscard]] Result<void> may_bring(std::uint32_t uid, const SourceFile& text);
+[[nodiscard]] Result<void> may_bring(Account account, const SourceFile& text);
 
 class Plans {
 public:
@@ -26,12 +26,12 @@ public:
     }
 
     // Service::plan(), Service::check()
-    void plan(std::optional<std::shared_ptr<const SourceFile>> policy, std::uint32_t uid, Callback<PlanReport> done);
-    void check(std::shared_ptr<const SourceFile> policy, std::uint32_t uid, Callback<ReloadOutcome> done);
+    void plan(std::optional<std::shared_ptr<const SourceFile>> policy, Account account, Callback<PlanReport> done);
+    void check(std::shared_ptr<const SourceFile> policy, Account account, Callback<ReloadOutcome> done);
 
 private:
     // May this user have a policy read now, the host's (null) or this one?
-    [[nodiscard]] Result<void> may_read(std::uint32_t uid, const SourceFile* text) const;
+    [[nodiscard]] Result<void> may_read(Account account, const SourceFile* text) const;
     void ask_devices(PlanDraft draft, Callback<PlanReport> done);
     void plan_from_memory(DevicePlan& plan, const DesiredState& desired) const;
 

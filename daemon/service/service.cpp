@@ -20,6 +20,7 @@
 #include "daemon/service/program_ends.h"
 #include "daemon/service/reloads.h"
 #include "daemon/service/session_calls.h"
+#include "daemon/service/session_counts.h"
 #include "daemon/service/session_table.h"
 #include "daemon/service/transient_ends.h"
 #include "daemon/service/trial_in_force.h"
@@ -179,15 +180,14 @@ std::filesystem::path Service::fabric_file() const
     return fabric_path(state_->context.options.root);
 }
 
-void Service::plan(std::optional<std::shared_ptr<const SourceFile>> policy, std::uint32_t uid,
-                   Callback<PlanReport> done)
+void Service::plan(std::optional<std::shared_ptr<const SourceFile>> policy, Account account, Callback<PlanReport> done)
 {
-    state_->plans.plan(std::move(policy), uid, std::move(done));
+    state_->plans.plan(std::move(policy), account, std::move(done));
 }
 
-void Service::check(std::shared_ptr<const SourceFile> policy, std::uint32_t uid, Callback<ReloadOutcome> done)
+void Service::check(std::shared_ptr<const SourceFile> policy, Account account, Callback<ReloadOutcome> done)
 {
-    state_->plans.check(std::move(policy), uid, std::move(done));
+    state_->plans.check(std::move(policy), account, std::move(done));
 }
 
 // Devices.
@@ -382,14 +382,14 @@ void Service::peer_gone(PeerId peer)
     state_->calls.peer_gone(peer);
 }
 
-Result<void> Service::admit(std::uint32_t uid)
+Result<void> Service::admit(Account account)
 {
-    return state_->sessions.limits.take_request(uid);
+    return state_->sessions.limits.take_request(account);
 }
 
-void Service::charge(std::uint32_t uid, std::size_t requests)
+void Service::charge(Account account, std::size_t requests)
 {
-    state_->sessions.limits.charge(uid, requests);
+    state_->sessions.limits.charge(account, requests);
 }
 
 Result<PathResult> Service::query_path(const Request& request, const Identity& identity) const
@@ -536,6 +536,11 @@ std::optional<SessionInfo> Service::session(SessionId id) const
         }
     }
     return info;
+}
+
+SessionCounts Service::session_counts() const
+{
+    return count_sessions(state_->sessions, state_->devices, policy().get());
 }
 
 std::map<std::string, LevelUse> Service::level_uses() const

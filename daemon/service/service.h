@@ -136,10 +136,10 @@ public:
     // Removes those that have ended, and reads the policy again if one of them was in force. False: somebody else
     // changes files there, try again soon.
     [[nodiscard]] bool end_transient_files();
-    // What reload() would do with the host's files, or with the given policy text, without doing it. `uid` asks: how
-    // long a text may be and how many may wait depends on it. Busy: too many do.
-    void plan(std::optional<std::shared_ptr<const SourceFile>> policy, std::uint32_t uid, Callback<PlanReport> done);
-    void check(std::shared_ptr<const SourceFile> policy, std::uint32_t uid, Callback<ReloadOutcome> done);
+    // What reload() would do with the host's files, or with the given policy text, without doing it. `account` asks:
+    // how long a text may be and how many may wait depends on it. Busy: too many do.
+    void plan(std::optional<std::shared_ptr<const SourceFile>> policy, Account account, Callback<PlanReport> done);
+    void check(std::shared_ptr<const SourceFile> policy, Account account, Callback<ReloadOutcome> done);
     // `device` empty: all.
     void reconcile(const std::string& device, Callback<std::vector<DeviceReconcile>> done);
     void verify(const std::string& device, Callback<std::vector<DeviceDrift>> done);
@@ -175,10 +175,10 @@ public:
     // The connection closed or its process ended: every session of it goes.
     void peer_gone(PeerId peer);
 
-    // Token bucket per uid for all client calls; LimitReached with a sentence.
-    [[nodiscard]] Result<void> admit(std::uint32_t uid);
+    // Token bucket per account for all client calls; LimitReached with a sentence.
+    [[nodiscard]] Result<void> admit(Account account);
     // The last one costs as much as this many more; the user pays before the next.
-    void charge(std::uint32_t uid, std::size_t requests);
+    void charge(Account account, std::size_t requests);
 
     // One source and one destination; a transport that is asked for several calls this for each pair.
     [[nodiscard]] Result<PathResult> query_path(const Request& request, const Identity& identity) const;
@@ -218,6 +218,7 @@ public:
     // Of whatever session; empty: it is not attached.
     [[nodiscard]] std::optional<QueuePairResult> queue_pair(const std::string& device, std::uint32_t number) const;
     [[nodiscard]] std::map<std::string, LevelUse> level_uses() const;
+    [[nodiscard]] SessionCounts session_counts() const;
     [[nodiscard]] std::vector<std::string> devices() const;    // keys
     [[nodiscard]] std::optional<DeviceStatus> device(const std::string& key) const;
 

@@ -83,7 +83,7 @@ void SessionCalls::register_session(PeerId peer, std::shared_ptr<const Identity>
         done(fail(*session.choice.refused));
         return;
     }
-    if (const auto room = sessions_.limits.add_session(session.owner->uid); !room) {
+    if (const auto room = sessions_.limits.add_session(session.owner->account()); !room) {
         done(fail(room.error()));
         return;
     }
@@ -237,7 +237,7 @@ void SessionCalls::attach(Session& session, std::vector<QueuePairRequest> queue_
         known.push_back(numbers != session.queue_pairs.end() && numbers->second.contains(request.ref.number));
     }
     const auto count = static_cast<std::uint32_t>(std::count(known.begin(), known.end(), false));
-    if (const auto room = sessions_.limits.add_queue_pairs(session.owner->uid, session.queue_pair_count(), count);
+    if (const auto room = sessions_.limits.add_queue_pairs(session.owner->account(), session.queue_pair_count(), count);
         !room) {
         done(fail(room.error()));
         return;
@@ -266,7 +266,7 @@ void SessionCalls::attach(Session& session, std::vector<QueuePairRequest> queue_
         batch.members.push_back(std::move(*member));
         batch.places.push_back(i);
     }
-    sessions_.limits.remove_queue_pairs(session.owner->uid, refused);
+    sessions_.limits.remove_queue_pairs(session.owner->account(), refused);
     const auto all = Gathering::begin(
         [this, id = session.id, results, done = std::move(done)](const Gathering::Missing&) {
             finish_attach(id, *results);
@@ -309,7 +309,7 @@ void SessionCalls::finish_attach(SessionId id, const std::vector<QueuePairResult
             const Member* member = device == nullptr ? nullptr : device->book().find(result.number);
             const bool attached = member != nullptr && member->session == id;
             if (!attached && on_device->second.erase(result.number) > 0) {
-                sessions_.limits.remove_queue_pairs(session.owner->uid, 1);
+                sessions_.limits.remove_queue_pairs(session.owner->account(), 1);
             }
         }
     }
@@ -332,7 +332,7 @@ void SessionCalls::adopt(std::shared_ptr<const Identity> owner, std::vector<Queu
     }
     Session* session = sessions_.adopted(*owner);
     if (session == nullptr) {
-        if (const auto room = sessions_.limits.add_session(owner->uid); !room) {
+        if (const auto room = sessions_.limits.add_session(owner->account()); !room) {
             done(fail(room.error()));
             return;
         }
@@ -372,7 +372,7 @@ void SessionCalls::let_go(const std::string& device, const std::vector<std::uint
         }
         for (const std::uint32_t number : some) {
             if (session->queue_pairs[device].erase(number) > 0) {
-                sessions_.limits.remove_queue_pairs(session->owner->uid, 1);
+                sessions_.limits.remove_queue_pairs(session->owner->account(), 1);
             }
         }
         holder->remove(id, some, [this] { grants_.refresh_neighbours(); });
@@ -389,7 +389,7 @@ void SessionCalls::take_over(const Session& session, const QueuePairResult& atta
     }
     const auto on_device = adopted->queue_pairs.find(attached.device);
     if (on_device != adopted->queue_pairs.end() && on_device->second.erase(attached.number) > 0) {
-        sessions_.limits.remove_queue_pairs(adopted->owner->uid, 1);
+        sessions_.limits.remove_queue_pairs(adopted->owner->account(), 1);
         changed(*adopted);
         end_if_empty(*adopted);
     }
@@ -437,7 +437,7 @@ void SessionCalls::detach(PeerId peer, SessionId session, const std::string& dev
     }
     const auto& [owner, holder] = *found;
     owner->queue_pairs.at(holder->key()).erase(number);
-    sessions_.limits.remove_queue_pairs(owner->owner->uid, 1);
+    sessions_.limits.remove_queue_pairs(owner->owner->account(), 1);
     holder->remove(session, {number}, [this, session, done = std::move(done)] {
         if (Session* still = sessions_.find(session)) {
             grants_.refresh(*still);
@@ -520,7 +520,7 @@ void SessionCalls::queue_pairs_vanished(const std::string& device,
     for (const auto& [id, number] : gone) {
         Session* session = sessions_.find(id);
         if (session != nullptr && session->queue_pairs[device].erase(number) > 0) {
-            sessions_.limits.remove_queue_pairs(session->owner->uid, 1);
+            sessions_.limits.remove_queue_pairs(session->owner->account(), 1);
             affected.insert(id);
         }
     }
@@ -538,7 +538,7 @@ void SessionCalls::device_was_reset(const std::string& device, const std::vector
             continue;
         }
         Session& session = *found;
-        sessions_.limits.remove_queue_pairs(session.owner->uid, session.lose(device));
+        sessions_.limits.remove_queue_pairs(session.owner->account(), session.lose(device));
         changed(session);
         end_if_empty(session);
     }

@@ -81,9 +81,8 @@ Result<Session*> SessionTable::owned(PeerId peer, SessionId id)
                     fmt::format("there is no session {}; it may have been released", static_cast<std::uint64_t>(id)));
     }
     if (session->adopted) {
-        return fail(ErrorCode::NotOwner,
-                    fmt::format("session {} is the daemon's own: its program did not register",
-                                static_cast<std::uint64_t>(id)));
+        return fail(ErrorCode::NotOwner, fmt::format("session {} is the daemon's own: its program did not register",
+                                                     static_cast<std::uint64_t>(id)));
     }
     if (session->peer != peer) {
         return fail(ErrorCode::NotOwner,
@@ -141,8 +140,8 @@ Session SessionTable::take(SessionId id)
             by_process_.erase(process);
         }
     }
-    limits.remove_queue_pairs(session.owner->uid, session.queue_pair_count());
-    limits.remove_session(session.owner->uid);
+    limits.remove_queue_pairs(session.owner->account(), session.queue_pair_count());
+    limits.remove_session(session.owner->account());
     return session;
 }
 

@@ -25,7 +25,7 @@ Result<void> Trials::may_begin(const TrialRequest& request) const
                     fmt::format("a policy is tried for {} to {} seconds, not for {}", kShortestTrial.count(),
                                 std::chrono::seconds(kLongestTrial).count(), request.timeout.count()));
     }
-    if (auto may = may_bring(request.who->uid, *request.text); !may) {
+    if (auto may = may_bring(request.who->account(), *request.text); !may) {
         return may;
     }
     // It is handed out again as a text of D-Bus.

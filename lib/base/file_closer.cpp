@@ -35,7 +35,11 @@ void block_all_signals()
 
 struct FileCloser::State : std::enable_shared_from_this<State> {
     struct User {
-        std::deque<UniqueFd> waiting;
+        struct Closing {
+            UniqueFd fd;
+            std::shared_ptr<void> held;
+        };
+        std::deque<Closing> waiting;
         std::condition_variable added;
         std::size_t threads = 0;
         std::size_t closing = 0;    // of these threads
@@ -48,26 +52,26 @@ struct FileCloser::State : std::enable_shared_from_this<State> {
     std::condition_variable changed;    // of the two that follow
     bool is_short = false;              // a thread could not be started
     bool is_ended = false;
-    std::map<std::uint32_t, User> users;    // with something to close, or that had something a moment ago
-    std::size_t threads = 0;                // but root's
+    std::map<Account, User> users;    // with something to close, or that had something a moment ago
+    std::size_t threads = 0;          // but root's
 
     // With `mutex` held. True: this user's next descriptor may be closed now.
-    [[nodiscard]] bool may_start(std::uint32_t uid, const User& user) const
+    [[nodiscard]] bool may_start(Account account, const User& user) const
     {
         return user.waiting.size() > user.threads - user.closing && user.threads < kThreadsPerUser &&
-               (uid == 0 || threads < kThreads);
+               (account.is_root() || threads < kThreads);
     }
 
     // With `mutex` held. False: no thread can be had, and retry() has been told.
-    bool start(std::uint32_t uid, User& user)
+    bool start(Account account, User& user)
     {
         try {
-            start_thread([self = shared_from_this(), uid] {
+            start_thread([self = shared_from_this(), account] {
                 pthread_setname_np(pthread_self(), "closer");
-                self->work(uid);
+                self->work(account);
             });
             ++user.threads;
-            threads += uid == 0 ? 0 : 1;
+            threads += account.is_root() ? 0 : 1;
             return true;
         } catch (const std::exception& error) {
             if (!is_short) {
@@ -83,9 +87,9 @@ struct FileCloser::State : std::enable_shared_from_this<State> {
     // With `mutex` held. False: as start().
     bool start_all()
     {
-        for (auto& [uid, user] : users) {
-            while (may_start(uid, user)) {
-                if (!start(uid, user)) {
+        for (auto& [account, user] : users) {
+            while (may_start(account, user)) {
+                if (!start(account, user)) {
                     return false;
                 }
             }
@@ -107,23 +111,24 @@ struct FileCloser::State : std::enable_shared_from_this<State> {
         }
     }
 
-    void work(std::uint32_t uid)
+    void work(Account account)
     {
         std::unique_lock lock(mutex);
-        auto user = users.find(uid);    // stays while it has threads
+        auto user = users.find(account);    // stays while it has threads
         const auto has_work = [&] { return !user->second.waiting.empty(); };
         // Stays a moment: descriptors come in a row. Not while threads are scarce.
         while (has_work() || (threads < kThreads / 2 && user->second.added.wait_for(lock, kStay, has_work))) {
-            UniqueFd fd = std::move(user->second.waiting.front());
+            User::Closing next = std::move(user->second.waiting.front());
             user->second.waiting.pop_front();
             ++user->second.closing;
             lock.unlock();
-            fd.reset();
+            next.fd.reset();
+            next.held.reset();
             lock.lock();
             --user->second.closing;
         }
         --user->second.threads;
-        threads -= uid == 0 ? 0 : 1;
+        threads -= account.is_root() ? 0 : 1;
         if (user->second.threads == 0) {
             users.erase(user);
         }
@@ -158,24 +163,24 @@ void FileCloser::start_detached(std::function<void()> work)
     }).detach();
 }
 
-void FileCloser::close(std::uint32_t uid, UniqueFd fd)
+void FileCloser::close(Account account, UniqueFd fd, std::shared_ptr<void> held)
 {
     if (!fd) {
         return;
     }
     const std::lock_guard lock(state_->mutex);
-    auto& user = state_->users[uid];
-    user.waiting.push_back(std::move(fd));
-    if (state_->may_start(uid, user)) {
-        state_->start(uid, user);
+    auto& user = state_->users[account];
+    user.waiting.push_back({std::move(fd), std::move(held)});
+    if (state_->may_start(account, user)) {
+        state_->start(account, user);
     }
     user.added.notify_one();
 }
 
-std::size_t FileCloser::pending(std::uint32_t uid) const
+std::size_t FileCloser::pending(Account account) const
 {
     const std::lock_guard lock(state_->mutex);
-    const auto user = state_->users.find(uid);
+    const auto user = state_->users.find(account);
     return user == state_->users.end() ? 0 : user->second.waiting.size() + user->second.closing;
 }
 

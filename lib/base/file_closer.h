@@ -9,6 +9,7 @@
 #include <memory>
 #include <thread>
 
+#include "lib/base/account.h"
 #include "lib/base/file.h"
 
 namespace rdmaqos {
@@ -25,10 +26,10 @@ public:
     FileCloser(const FileCloser&) = delete;
     FileCloser& operator=(const FileCloser&) = delete;
 
-    // From any thread; returns at once. `uid`: whose file it is.
-    void close(std::uint32_t uid, UniqueFd fd);
+    // From any thread; returns at once. `account`: whose file it is. `held` goes when it is closed.
+    void close(Account account, UniqueFd fd, std::shared_ptr<void> held = nullptr);
     // Not closed yet, of this user.
-    [[nodiscard]] std::size_t pending(std::uint32_t uid) const;
+    [[nodiscard]] std::size_t pending(Account account) const;
 
 private:
     static void start_detached(std::function<void()> work);

@@ -1,6 +1,7 @@
 #include "lib/base/text.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 #include <fnmatch.h>
@@ -142,6 +143,32 @@ bool is_valid_utf8(std::string_view text)
     return true;
 }
 
+namespace {
+
+// A character that shows nothing itself, and changes how what is around it is shown: C1 controls, separators of lines
+// and paragraphs, marks that turn the direction of writing, and those without width.
+bool steers_the_reader(std::string_view character)
+{
+    struct Range {
+        std::string_view first;
+        std::string_view last;
+    };
+    constexpr std::array kRanges{
+        Range{"\xC2\x80", "\xC2\x9F"},            // C1
+        Range{"\xD8\x9C", "\xD8\x9C"},            // U+061C
+        Range{"\xE2\x80\x8B", "\xE2\x80\x8F"},    // U+200B..U+200F
+        Range{"\xE2\x80\xA8", "\xE2\x80\xAE"},    // U+2028..U+202E
+        Range{"\xE2\x81\xA0", "\xE2\x81\xAF"},    // U+2060..U+206F
+        Range{"\xEF\xBB\xBF", "\xEF\xBB\xBF"},    // U+FEFF
+    };
+    // UTF-8 sorts as its characters do; so do sequences of one length here.
+    return std::ranges::any_of(kRanges, [&](const Range& range) {
+        return character.size() == range.first.size() && character >= range.first && character <= range.last;
+    });
+}
+
+}    // namespace
+
 std::string printable(std::string_view text)
 {
     std::string result;
@@ -149,16 +176,13 @@ std::string printable(std::string_view text)
     while (!text.empty()) {
         const std::size_t length = utf8_sequence(text);
         const auto byte = static_cast<unsigned char>(text[0]);
-        // C0, DEL, and C1 controls (U+0080..U+009F, encoded C2 80..9F).
-        const bool control = byte < 0x20 || byte == 0x7F ||
-                             (length == 2 && byte == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0);
+        const bool control = byte < 0x20 || byte == 0x7F || steers_the_reader(text.substr(0, length));
         if (length == 0 || control) {
-            fmt::format_to(std::back_inserter(result), "\\x{:02x}", byte);
-            text.remove_prefix(1);
-            if (length == 2) {
-                fmt::format_to(std::back_inserter(result), "\\x{:02x}", static_cast<unsigned char>(text[0]));
-                text.remove_prefix(1);
+            const std::size_t escaped = std::max<std::size_t>(length, 1);
+            for (const char each : text.substr(0, escaped)) {
+                fmt::format_to(std::back_inserter(result), "\\x{:02x}", static_cast<unsigned char>(each));
             }
+            text.remove_prefix(escaped);
             continue;
         }
         result.append(text.substr(0, length));

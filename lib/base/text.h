@@ -52,7 +52,8 @@ namespace rdmaqos {
 
 // True for well-formed UTF-8 without NUL.
 [[nodiscard]] bool is_valid_utf8(std::string_view text);
-// Control characters and broken UTF-8 as \xNN: safe for a terminal, a journal line and a D-Bus string.
+// Control characters, those that end a line or turn the direction of writing, and broken UTF-8 as \xNN: safe for a
+// terminal, a journal line and a D-Bus string.
 [[nodiscard]] std::string printable(std::string_view text);
 
 // The longest beginning of at most so many bytes that does not end inside a character. Bytes that are no UTF-8 count as

@@ -468,9 +468,9 @@ Result<Dict> Client::properties(const std::string& path, const std::string& inte
     return std::move(*dict);
 }
 
-Result<ManagedObjects> Client::managed_objects()
+Result<ManagedObjects> Client::managed_objects(const char* of)
 {
-    auto message = state_->new_call(names::kRoot, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects");
+    auto message = state_->new_call(of, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects");
     if (!message) {
         return fail(std::move(message).error());
     }

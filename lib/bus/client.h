@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lib/base/result.h"
+#include "lib/bus/names.h"
 #include "lib/bus/value.h"
 
 namespace rdmaqos::bus {
@@ -51,7 +52,8 @@ public:
                                                                     const std::string& method,
                                                                     std::chrono::milliseconds timeout = {});
     [[nodiscard]] Result<Dict> properties(const std::string& path, const std::string& interface);
-    [[nodiscard]] Result<ManagedObjects> managed_objects();
+    // Of kRoot, or kDevices for the devices alone.
+    [[nodiscard]] Result<ManagedObjects> managed_objects(const char* of = names::kRoot);
 
     // Subscribes, then calls `on_signal` until it returns false or the connection ends.
     [[nodiscard]] Result<void> monitor(const std::function<bool(const Signal&)>& on_signal);

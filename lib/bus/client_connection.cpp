@@ -19,11 +19,11 @@ namespace {
 // Moved from sd_bus towards a client in one go.
 constexpr std::size_t kMostPumped = std::size_t{1} << 18U;
 
-void close_socket(const std::function<void(std::uint32_t, UniqueFd)>& close, std::uint32_t uid, UniqueFd socket)
+void close_socket(const std::function<void(Account, UniqueFd)>& close, Account account, UniqueFd socket)
 {
     shutdown(socket.get(), SHUT_RDWR);    // nothing more can arrive
     if (may_hold_descriptors(socket.get())) {
-        close(uid, std::move(socket));
+        close(account, std::move(socket));
     }
 }
 
@@ -32,7 +32,7 @@ void close_socket(const std::function<void(std::uint32_t, UniqueFd)>& close, std
 ClientConnection::ClientConnection(ClientSurroundings& around, BusPtr bus, std::shared_ptr<UniqueFd> socket,
                                    UniqueFd inner, DescriptorHelpers::User user, std::function<void()> on_closed)
     : Connection(std::move(bus)), around_(around), socket_(std::move(socket)), inner_(std::move(inner)), user_(user),
-      on_closed_(std::move(on_closed)), auth_(user.uid, geteuid())
+      on_closed_(std::move(on_closed)), auth_(user.account.uid(), geteuid())
 {
 }
 
@@ -55,8 +55,8 @@ Result<std::shared_ptr<ClientConnection>> ClientConnection::create(ClientSurroun
         return fail(std::move(bus).error());
     }
     std::shared_ptr<UniqueFd> shared(new UniqueFd(std::move(socket)),
-                                     [close = around.close, uid = user.uid](UniqueFd* owned) {
-                                         close_socket(close, uid, std::move(*owned));
+                                     [close = around.close, account = user.account](UniqueFd* owned) {
+                                         close_socket(close, account, std::move(*owned));
                                          delete owned;    // NOLINT(cppcoreguidelines-owning-memory): of the shared_ptr
                                      });
     std::shared_ptr<ClientConnection> connection(
@@ -73,7 +73,7 @@ Result<std::shared_ptr<ClientConnection>> ClientConnection::create(ClientSurroun
         return fail(error_from_errno(ErrorCode::Io, errno, "a connection cannot be set up"));
     }
     raw->events_ = EPOLLIN;
-    auto io = around.turns.on_io(user.uid, raw->socket_->get(), raw->events_,
+    auto io = around.turns.on_io(user.account, raw->socket_->get(), raw->events_,
                                  [raw](std::uint32_t events) { raw->ready(events); });
     if (!io) {
         return fail(std::move(io).error());
@@ -156,7 +156,7 @@ void ClientConnection::pump()
         }
     }
     if (open_ && !std::exchange(pump_posted_, true)) {
-        around_.turns.queue(user_.uid, [weak = self_] {
+        around_.turns.queue(user_.account, [weak = self_] {
             if (const auto self = weak.lock(); self && self->open_) {
                 self->pump_posted_ = false;
                 self->flush();
@@ -183,11 +183,11 @@ void ClientConnection::queue(std::string_view bytes)
     }
     out_.emplace_back(bytes);
     unread_ += bytes.size();
-    Shares::User& user = around_.shares.of(user_.uid);
+    Shares::User& user = around_.shares.of(user_.account);
     around_.shares.add_unread(user, bytes.size());
     const ClientLimits& limits = around_.limits;
-    if (unread_ > limits.unread ||
-        (user_.uid != 0 && (user.unread > limits.unread_of_user || around_.shares.unread() > limits.unread_of_all))) {
+    if (unread_ > limits.unread || (!user_.account.is_root() && (user.unread > limits.unread_of_user ||
+                                                                 around_.shares.unread() > limits.unread_of_all))) {
         drop("it does not read what it asked for");
     }
 }
@@ -207,7 +207,7 @@ void ClientConnection::write_out()
         const auto size = static_cast<std::size_t>(sent);
         out_begin_ += size;
         unread_ -= size;
-        around_.shares.remove_unread(around_.shares.of(user_.uid), size);
+        around_.shares.remove_unread(around_.shares.of(user_.account), size);
         if (out_begin_ == first.size()) {
             out_.pop_front();
             out_begin_ = 0;
@@ -217,16 +217,17 @@ void ClientConnection::write_out()
 
 // ---- the end ----
 
-void ClientConnection::end(ClientSurroundings& around, std::uint32_t uid, UniqueFd socket)
+void ClientConnection::end(ClientSurroundings& around, Account account, UniqueFd socket)
 {
-    close_socket(around.close, uid, std::move(socket));
+    close_socket(around.close, account, std::move(socket));
 }
 
 void ClientConnection::drop(std::string_view why)
 {
     if (open_) {
-        log_event(LogLevel::Info, LogEvent::None, LogOrigin::user(user_.uid), {{"UID", fmt::format("{}", user_.uid)}},
-                  "a connection of user {} is closed: {}", user_.uid, why);
+        log_event(LogLevel::Info, LogEvent::None, LogOrigin::user(user_.account.uid()),
+                  {{"UID", fmt::format("{}", user_.account.uid())}}, "a connection of user {} is closed: {}",
+                  user_.account.uid(), why);
         lost();
     }
 }
@@ -237,7 +238,7 @@ void ClientConnection::lost()
         return;
     }
     close();
-    around_.turns.queue(user_.uid, [weak = self_] {
+    around_.turns.queue(user_.account, [weak = self_] {
         if (const auto connection = weak.lock(); connection && connection->on_closed_) {
             const auto on_closed = std::exchange(connection->on_closed_, nullptr);
             on_closed();
@@ -257,7 +258,7 @@ void ClientConnection::close()
     socket_.reset();
     forget_partial();
     arrived_.clear();
-    around_.shares.remove_unread(around_.shares.of(user_.uid), std::exchange(unread_, 0));
+    around_.shares.remove_unread(around_.shares.of(user_.account), std::exchange(unread_, 0));
     out_.clear();
 }
 

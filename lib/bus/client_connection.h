@@ -25,6 +25,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/account.h"
 #include "lib/base/clock.h"
 #include "lib/bus/connection.h"
 #include "lib/bus/framing.h"
@@ -54,7 +55,7 @@ struct ClientSurroundings {
     Turns& turns;
     const ClientLimits& limits;
     // For what may wait; takes over the descriptor.
-    std::function<void(std::uint32_t uid, UniqueFd fd)> close;
+    std::function<void(Account account, UniqueFd fd)> close;
 };
 
 class ClientConnection final : public Connection {
@@ -65,7 +66,7 @@ public:
     create(ClientSurroundings& around, UniqueFd socket, DescriptorHelpers::User user, std::function<void()> on_closed);
     ~ClientConnection() override;
     // Closes a client's socket. What has arrived and was not read may hold descriptors, whose last close may wait.
-    static void end(ClientSurroundings& around, std::uint32_t uid, UniqueFd socket);
+    static void end(ClientSurroundings& around, Account account, UniqueFd socket);
 
     // Before anything is read, of a socket with SO_PASSCRED.
     void expect(ExpectedSender sender) { expected_ = std::move(sender); }
@@ -75,7 +76,7 @@ public:
     void close() override;
     [[nodiscard]] const std::vector<SentDescriptor>* descriptors() const override { return &current_; }
 
-    [[nodiscard]] std::uint32_t uid() const { return user_.uid; }
+    [[nodiscard]] Account account() const { return user_.account; }
     // When the message that is arriving began to arrive; empty: none is.
     [[nodiscard]] std::optional<TimePoint> unfinished_since() const { return unfinished_since_; }
     // Ends it as if it had ended by itself.

@@ -84,7 +84,7 @@ void ClientConnection::update_events()
     }
     // The socket does not show that there is more to do.
     if (wanted == EPOLLIN && !received_.empty() && !std::exchange(serve_posted_, true)) {
-        around_.turns.queue(user_.uid, [weak = self_] {
+        around_.turns.queue(user_.account, [weak = self_] {
             if (const auto self = weak.lock(); self && self->open_) {
                 self->serve_posted_ = false;
                 self->ready(0);
@@ -169,7 +169,7 @@ ClientConnection::Read ClientConnection::read_plain(std::size_t size)
     }
     if (!received.descriptors.empty() || received.incomplete) {
         for (auto& fd : received.descriptors) {
-            around_.close(user_.uid, std::move(fd));
+            around_.close(user_.account, std::move(fd));
         }
         drop("descriptors came with bytes that had none");
         return Read::Nothing;
@@ -255,8 +255,9 @@ void ClientConnection::check_sender()
     setsockopt(socket_->get(), SOL_SOCKET, SO_PASSCRED, &off, sizeof(off));
     refusal_ = std::exchange(expected_, std::nullopt)->why_not(taken_, sender_);
     if (!refusal_.empty()) {
-        log_event(LogLevel::Info, LogEvent::None, LogOrigin::user(user_.uid), {{"UID", fmt::format("{}", user_.uid)}},
-                  "a connection of user {} is not served: {}", user_.uid, refusal_);
+        log_event(LogLevel::Info, LogEvent::None, LogOrigin::user(user_.account.uid()),
+                  {{"UID", fmt::format("{}", user_.account.uid())}}, "a connection of user {} is not served: {}",
+                  user_.account.uid(), refusal_);
     }
 }
 
@@ -283,7 +284,7 @@ void ClientConnection::take(std::string_view& bytes)
         add_partial(bytes, std::min(missing, bytes.size()));
         if (open_ && partial_.size() == head_->size()) {
             const std::string message = std::exchange(partial_, {});
-            around_.shares.remove_unfinished(around_.shares.of(user_.uid), message.size());
+            around_.shares.remove_unfinished(around_.shares.of(user_.account), message.size());
             forget_partial();
             deliver(message);
         }
@@ -374,11 +375,12 @@ void ClientConnection::add_partial(std::string_view& bytes, std::size_t size)
     if (!unfinished_since_) {
         unfinished_since_ = now();
     }
-    Shares::User& user = around_.shares.of(user_.uid);
+    Shares::User& user = around_.shares.of(user_.account);
     around_.shares.add_unfinished(user, size);
     const ClientLimits& limits = around_.limits;
-    if (user_.uid != 0 && (user.unfinished > limits.unfinished_of_user ||
-                           (around_.shares.unfinished() > limits.unfinished_of_all && partial_.size() > kAlways))) {
+    if (!user_.account.is_root() &&
+        (user.unfinished > limits.unfinished_of_user ||
+         (around_.shares.unfinished() > limits.unfinished_of_all && partial_.size() > kAlways))) {
         drop("messages of this user that have not arrived whole take too much memory");
     }
 }
@@ -386,7 +388,7 @@ void ClientConnection::add_partial(std::string_view& bytes, std::size_t size)
 // Ready for the next message.
 void ClientConnection::forget_partial()
 {
-    around_.shares.remove_unfinished(around_.shares.of(user_.uid), partial_.size());
+    around_.shares.remove_unfinished(around_.shares.of(user_.account), partial_.size());
     std::string().swap(partial_);
     head_.reset();
     unfinished_since_.reset();

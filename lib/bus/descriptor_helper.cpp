@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -19,6 +20,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/base/file.h"
@@ -126,12 +128,23 @@ private:
     std::vector<UniqueFd> accepted_;
 };
 
+// Of uid 0, which keeps them when it becomes itself.
+bool drop_capabilities()
+{
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    const __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
+    return syscall(SYS_capset, &header, none) == 0;
+}
+
 // Nothing of root is left: what this process may read, its client may.
 bool become(const DescriptorRequest& request)
 {
     if (geteuid() == 0 && request.uid != 0 &&
         (setgroups(0, nullptr) != 0 || setresgid(request.gid, request.gid, request.gid) != 0 ||
          setresuid(request.uid, request.uid, request.uid) != 0)) {
+        return false;
+    }
+    if (!drop_capabilities()) {
         return false;
     }
     // Its user must not be able to make it say what it did not see.

@@ -61,7 +61,7 @@ public:
     ~Helper()
     {
         io_.reset();
-        owner_.close_(user_.uid, std::move(socket_));    // what it answered may wait in it
+        owner_.close_(user_.account, std::move(socket_));    // what it answered may wait in it
         const Result<Chunk> gone = fail(ErrorCode::Io, "rdma-qosd ends");
         for (auto& waiting : std::exchange(queue_, {})) {
             waiting.done(gone);
@@ -117,7 +117,7 @@ Result<void> DescriptorHelpers::Helper::start()
         return fail(std::move(pidfd).error());
     }
     Process& process = owner_.processes_[pid_];
-    process.uid = user_.uid;
+    process.account = user_.account;
     process.pidfd = std::move(*pidfd);
     auto end = owner_.loop_.on_exit_of(process.pidfd.get(), [&owner = owner_, pid = pid_] {
         waitpid(pid, nullptr, WNOHANG);
@@ -127,7 +127,7 @@ Result<void> DescriptorHelpers::Helper::start()
         return fail(std::move(end).error());
     }
     process.end = std::move(*end);
-    auto io = owner_.turns_.on_io(user_.uid, socket_.get(), EPOLLIN, [this](std::uint32_t) { ready(); });
+    auto io = owner_.turns_.on_io(user_.account, socket_.get(), EPOLLIN, [this](std::uint32_t) { ready(); });
     if (!io) {
         return fail(std::move(io).error());
     }
@@ -139,7 +139,7 @@ Result<void> DescriptorHelpers::Helper::ask(std::shared_ptr<UniqueFd> socket, st
 {
     if (queue_.size() >= kMostWaiting) {
         return fail(ErrorCode::LimitReached,
-                    fmt::format("{} messages with descriptors of user {} wait", queue_.size(), user_.uid));
+                    fmt::format("{} messages with descriptors of user {} wait", queue_.size(), user_.account.uid()));
     }
     queue_.push_back({std::move(socket), most, std::move(done)});
     if (queue_.size() == 1) {
@@ -154,8 +154,9 @@ void DescriptorHelpers::Helper::send_first()
     const DescriptorOptions& options = owner_.options_;
     DescriptorRequest request;
     request.bytes = static_cast<std::uint32_t>(std::min(first.most, kMostChunk));
-    request.text_bytes = static_cast<std::uint32_t>(user_.uid == 0 ? options.text_bytes_of_root : options.text_bytes);
-    request.uid = user_.uid;
+    request.text_bytes = static_cast<std::uint32_t>(user_.account.is_root() ? options.text_bytes_of_root
+                                                                            : options.text_bytes);
+    request.uid = user_.account.uid();
     request.gid = user_.gid;
     iovec part{&request, sizeof(request)};
     const int fd = first.socket->get();
@@ -184,10 +185,17 @@ Result<Chunk> DescriptorHelpers::Helper::read_answer() const
     const ssize_t length = recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
     std::deque<std::shared_ptr<UniqueFd>> accepted;
     for (auto& fd : take_descriptors(message)) {
-        accepted.emplace_back(new UniqueFd(std::move(fd)), [close = owner_.close_, uid = user_.uid](UniqueFd* owned) {
-            close(uid, std::move(*owned));
-            delete owned;    // NOLINT(cppcoreguidelines-owning-memory): of the shared_ptr
-        });
+        auto held = owner_.turns_.shares().descriptors().take(user_.account, 1);
+        if (!held) {
+            owner_.close_(user_.account, std::move(fd));
+            accepted.emplace_back(nullptr);
+            continue;
+        }
+        accepted.emplace_back(new UniqueFd(std::move(fd)),
+                              [close = owner_.close_, account = user_.account, held](UniqueFd* owned) {
+                                  close(account, std::move(*owned));
+                                  delete owned;    // NOLINT(cppcoreguidelines-owning-memory): of the shared_ptr
+                              });
     }
     const auto size = static_cast<std::size_t>(length < 0 ? 0 : length);
     if (size < sizeof(reply) || reply.count > kMostDescriptors ||
@@ -202,7 +210,11 @@ Result<Chunk> DescriptorHelpers::Helper::read_answer() const
     chunk.sender = reply.sender;
     for (std::size_t index = 0; index < reply.count; ++index) {
         SentDescriptor descriptor;
-        if (reply.kinds[index] == DescriptorKind::Refused || accepted.empty()) {
+        if (!accepted.empty() && accepted.front() == nullptr && reply.kinds[index] != DescriptorKind::Refused) {
+            accepted.pop_front();
+            descriptor.over_limit = true;
+            descriptor.refusal = "the descriptor cannot be kept: its user has as many as remain for everybody else";
+        } else if (reply.kinds[index] == DescriptorKind::Refused || accepted.empty()) {
             const std::size_t why = std::min<std::size_t>(reply.refusals[index], kRefusals.size() - 1);
             descriptor.refusal = fmt::format("the descriptor {}", kRefusals[why]);
         } else {
@@ -221,7 +233,7 @@ void DescriptorHelpers::Helper::ready()
 {
     auto chunk = read_answer();
     if (queue_.empty()) {
-        owner_.ended(user_.uid);    // it says something unasked: it has ended
+        owner_.ended(user_.account);    // it says something unasked: it has ended
         return;
     }
     if (!chunk && chunk.error().sys_errno == 0) {
@@ -237,7 +249,7 @@ void DescriptorHelpers::Helper::answered(Result<Chunk> chunk)
     queue_.pop_front();
     first.socket.reset();
     if (queue_.empty()) {
-        arm(owner_.options_.idle, [this] { owner_.ended(user_.uid); });
+        arm(owner_.options_.idle, [this] { owner_.ended(user_.account); });
     } else {
         send_first();
     }
@@ -246,16 +258,17 @@ void DescriptorHelpers::Helper::answered(Result<Chunk> chunk)
 
 void DescriptorHelpers::Helper::give_up(ErrorCode code, const std::string& why)
 {
-    log_event(LogLevel::Warning, LogEvent::None, LogOrigin::user(user_.uid), {{"UID", fmt::format("{}", user_.uid)}},
-              "the helper for descriptors of user {}, process {}, {}: it is replaced", user_.uid, pid_, why);
+    log_event(LogLevel::Warning, LogEvent::None, LogOrigin::user(user_.account.uid()),
+              {{"UID", fmt::format("{}", user_.account.uid())}},
+              "the helper for descriptors of user {}, process {}, {}: it is replaced", user_.account.uid(), pid_, why);
     kill(pid_, SIGKILL);    // ours and not reaped: the number is its own
     auto left = std::exchange(queue_, {});
     DescriptorHelpers& owner = owner_;
     const User user = user_;
-    owner.ended(user.uid);    // this object is gone
+    owner.ended(user.account);    // this object is gone
     left.front().socket.reset();
     left.front().done(
-        fail(code, fmt::format("a descriptor cannot be received: the helper of user {} {}", user.uid, why)));
+        fail(code, fmt::format("a descriptor cannot be received: the helper of user {} {}", user.account.uid(), why)));
     left.pop_front();
     for (auto& waiting : left) {
         owner.receive(user, std::move(waiting.socket), waiting.most, std::move(waiting.done));
@@ -275,19 +288,20 @@ DescriptorHelpers::~DescriptorHelpers()
     }
 }
 
-void DescriptorHelpers::ended(std::uint32_t uid)
+void DescriptorHelpers::ended(Account account)
 {
-    helpers_.erase(uid);
+    helpers_.erase(account);
 }
 
-Result<void> DescriptorHelpers::make_room(std::uint32_t uid)
+Result<void> DescriptorHelpers::make_room(Account account)
 {
-    const auto of_user = std::ranges::count(processes_, uid, [](const auto& entry) { return entry.second.uid; });
+    const auto of_user = std::ranges::count(processes_, account,
+                                            [](const auto& entry) { return entry.second.account; });
     if (static_cast<std::size_t>(of_user) >= options_.processes_per_user) {
         return fail(ErrorCode::LimitReached,
-                    fmt::format("{} helpers of user {} hang in closing descriptors it sent", of_user, uid));
+                    fmt::format("{} helpers of user {} hang in closing descriptors it sent", of_user, account.uid()));
     }
-    if (uid == 0 || processes_.size() < options_.helpers) {
+    if (account.is_root() || processes_.size() < options_.helpers) {
         return {};
     }
     const auto idle = std::ranges::find_if(helpers_, [](const auto& entry) { return entry.second->idle(); });
@@ -300,20 +314,20 @@ Result<void> DescriptorHelpers::make_room(std::uint32_t uid)
 
 Result<DescriptorHelpers::Helper*> DescriptorHelpers::helper_of(User user)
 {
-    if (const auto present = helpers_.find(user.uid); present != helpers_.end()) {
+    if (const auto present = helpers_.find(user.account); present != helpers_.end()) {
         return present->second.get();
     }
     if (options_.command.empty()) {
         return fail(ErrorCode::Unsupported, "descriptors are not taken here");
     }
-    if (auto room = make_room(user.uid); !room) {
+    if (auto room = make_room(user.account); !room) {
         return fail(std::move(room).error());
     }
     auto helper = std::make_unique<Helper>(*this, user);
     if (auto started = helper->start(); !started) {
         return fail(std::move(started).error());
     }
-    return helpers_.emplace(user.uid, std::move(helper)).first->second.get();
+    return helpers_.emplace(user.account, std::move(helper)).first->second.get();
 }
 
 void DescriptorHelpers::receive(User user, std::shared_ptr<UniqueFd> socket, std::size_t most, Done done)
@@ -321,7 +335,7 @@ void DescriptorHelpers::receive(User user, std::shared_ptr<UniqueFd> socket, std
     auto helper = helper_of(user);
     Result<void> asked = helper ? (*helper)->ask(std::move(socket), most, done) : Result<void>(fail(helper.error()));
     if (!asked) {
-        turns_.queue(user.uid, [done = std::move(done), error = asked.error()] { done(fail(error)); });
+        turns_.queue(user.account, [done = std::move(done), error = asked.error()] { done(fail(error)); });
     }
 }
 

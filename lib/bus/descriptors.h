@@ -1,10 +1,12 @@
 // Descriptors that clients send, received by a helper process of each user (descriptor_helper.h).
 //
 //     client ── message with descriptors ──▶ its socket
-//     main loop ── "read from this socket" ──▶ helper of the client's user ──▶ bytes, verbs devices, texts ──▶ main loop
+//     main loop ── "read from this socket" ──▶ helper of the client's user ──▶ bytes, verbs devices, texts ──▶ main
+//     loop
 //
-// A helper is started when it is first needed and ends when it has been idle for a while. One that does not answer in time
-// is killed and replaced, a few times; a user whose helpers all hang passes no descriptors until one of them has ended.
+// A helper is started when it is first needed and ends when it has been idle for a while. One that does not answer in
+// time is killed and replaced, a few times; a user whose helpers all hang passes no descriptors until one of them has
+// ended.
 #pragma once
 
 #include <chrono>
@@ -18,6 +20,7 @@
 
 #include <sys/types.h>
 
+#include "lib/base/account.h"
 #include "lib/base/file.h"
 #include "lib/bus/event.h"
 #include "lib/bus/turns.h"
@@ -29,6 +32,7 @@ struct SentDescriptor {
     std::shared_ptr<UniqueFd> fd;    // null: refused
     std::string name;                // of a text, as the client knows it
     std::string refusal;             // why not: "the descriptor is …"
+    bool over_limit = false;         // refused because its user has too many
 };
 
 // What one read from a client's socket gave.
@@ -55,7 +59,7 @@ struct DescriptorOptions {
 
 class DescriptorHelpers {
 public:
-    using Close = std::function<void(std::uint32_t uid, UniqueFd fd)>;
+    using Close = std::function<void(Account account, UniqueFd fd)>;
     using Done = std::function<void(Result<Chunk>)>;
 
     // `close` gets what came and is no longer needed; it must not wait.
@@ -66,12 +70,12 @@ public:
     DescriptorHelpers& operator=(const DescriptorHelpers&) = delete;
 
     struct User {
-        std::uint32_t uid = 0;
+        Account account = 0;    // whose uid the helper takes
         std::uint32_t gid = 0;
     };
-    // Reads at most `most` bytes from a client's socket, with the descriptors that come with them. `done` is called later,
-    // from the loop. Errors: LimitReached, Timeout, Io; the client is to be dropped. The socket is let go before; whoever
-    // is its last owner closes it.
+    // Reads at most `most` bytes from a client's socket, with the descriptors that come with them. `done` is called
+    // later, from the loop. Errors: LimitReached, Timeout, Io; the client is to be dropped. The socket is let go
+    // before; whoever is its last owner closes it.
     void receive(User user, std::shared_ptr<UniqueFd> socket, std::size_t most, Done done);
 
     [[nodiscard]] std::size_t running() const { return helpers_.size(); }
@@ -80,17 +84,17 @@ private:
     class Helper;
 
     [[nodiscard]] Result<Helper*> helper_of(User user);
-    void ended(std::uint32_t uid);
-    [[nodiscard]] Result<void> make_room(std::uint32_t uid);
+    void ended(Account account);
+    [[nodiscard]] Result<void> make_room(Account account);
 
     EventLoop& loop_;
     Turns& turns_;
     DescriptorOptions options_;
     Close close_;
-    std::map<std::uint32_t, std::unique_ptr<Helper>> helpers_;    // by user
+    std::map<Account, std::unique_ptr<Helper>> helpers_;    // by user
     // Every process that was started and has not ended; those that are nobody's helper any more were told to.
     struct Process {
-        std::uint32_t uid = 0;
+        Account account = 0;
         UniqueFd pidfd;
         std::unique_ptr<EventSource> end;
     };

@@ -173,7 +173,7 @@ Result<Value> Reader::descriptor(int fd) const
             return broken(-EBADMSG);
         }
         const SentDescriptor& sent = (*limits_.descriptors)[*index];
-        return Value(FileDescriptor{sent.fd, sent.name, sent.refusal});
+        return Value(FileDescriptor{sent.fd, sent.name, sent.refusal, sent.over_limit});
     }
     UniqueFd copy(fcntl(fd, F_DUPFD_CLOEXEC, 3));
     if (!copy) {

@@ -12,6 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/base/privileges.h"
+
 namespace rdmaqos::bus {
 namespace {
 
@@ -98,6 +100,11 @@ bool is_running(const UniqueFd& pidfd)
     return pidfd && poll(&process, 1, 0) == 0;
 }
 
+bool is_administrator(const PeerProcess& process)
+{
+    return rdmaqos::is_administrator(process.pid, process.uid) && is_running(process.pidfd);
+}
+
 Result<pid_t> number_of(const UniqueFd& pidfd)
 {
     constexpr std::string_view kKey = "\nPid:";
@@ -122,7 +129,8 @@ std::uint64_t ticks_since_boot()
     timespec now{};
     clock_gettime(CLOCK_BOOTTIME, &now);
     const auto ticks = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
-    return static_cast<std::uint64_t>(now.tv_sec) * ticks + static_cast<std::uint64_t>(now.tv_nsec) * ticks / 1'000'000'000U;
+    return static_cast<std::uint64_t>(now.tv_sec) * ticks +
+           static_cast<std::uint64_t>(now.tv_nsec) * ticks / 1'000'000'000U;
 }
 
 Result<PeerProcess> peer_of_socket(int socket)

@@ -50,6 +50,8 @@ struct ExpectedSender {
 
 [[nodiscard]] Result<UniqueFd> open_pidfd(pid_t pid);
 [[nodiscard]] bool is_running(const UniqueFd& pidfd);
+// By its uid and by what /proc says of its process (lib/base/privileges.h), which must still run.
+[[nodiscard]] bool is_administrator(const PeerProcess& process);
 // Its number. Errors: Io; when the process has ended, or this is no pidfd.
 [[nodiscard]] Result<pid_t> number_of(const UniqueFd& pidfd);
 

@@ -23,12 +23,10 @@ namespace {
 constexpr int kBacklog = 4096;    // at most net.core.somaxconn
 constexpr int kAcceptedAtOnce = 128;
 constexpr auto kAcceptTurn = std::chrono::microseconds(250);
-// Descriptors for everything that is not a client; a client costs its socket, a pair within, its pidfd and the poll of
-// its user, and now and then one it passes.
+// Descriptors for everything that is not a client's; a connection costs its socket, a pair within, its pidfd, and the
+// poll and the helper of its user.
 constexpr std::size_t kReservedDescriptors = 256;
 constexpr std::size_t kDescriptorsPerClient = 6;
-// One connection in sixteen is kept for root, so that an administrator always gets in.
-constexpr std::size_t kPartOfRoot = 16;
 constexpr auto kTendInterval = std::chrono::seconds(1);
 constexpr std::uint32_t kNobody = UINT32_MAX;    // whose uid cannot be told
 
@@ -123,6 +121,16 @@ void fill_descriptor_table(int any, std::size_t size)
     const UniqueFd last(fcntl(any, F_DUPFD_CLOEXEC, static_cast<int>(std::min(size, kMost)) - 1));
 }
 
+// Only who claims to be root costs more than the look at the socket.
+Account account_of(int socket, std::uint32_t uid)
+{
+    if (uid != 0) {
+        return uid;
+    }
+    const auto process = peer_of_socket(socket);
+    return process && is_administrator(*process) ? Account::root() : Account(uid);
+}
+
 std::uint64_t inode_of(const std::filesystem::path& path)
 {
     struct stat status {};
@@ -148,9 +156,8 @@ Server::Server(EventLoop& loop, Turns& turns, ServerOptions options, UniqueFd so
       around_{loop, helpers_, turns.shares(), turns, limits_.client, std::move(options.close)}
 {
     const std::size_t descriptors = raise_descriptor_limit();
-    most_connections_ = descriptors > 2 * kReservedDescriptors
-                            ? (descriptors - kReservedDescriptors) / kDescriptorsPerClient
-                            : descriptors / (2 * kDescriptorsPerClient);
+    around_.shares.descriptors().set_room(descriptors > 2 * kReservedDescriptors ? descriptors - kReservedDescriptors
+                                                                                 : descriptors / 2);
     fill_descriptor_table(socket_.get(), descriptors);
 }
 
@@ -163,7 +170,7 @@ Server::~Server()
         client.connection->close();
     }
     for (auto& [id, coming] : coming_) {
-        ClientConnection::end(around_, coming.uid, std::move(coming.socket));
+        ClientConnection::end(around_, coming.account, std::move(coming.socket));
     }
 }
 
@@ -210,28 +217,25 @@ void Server::accept_all()
     around_.turns.give_way();
 }
 
-Result<void> Server::has_room(std::uint32_t uid)
+Result<DescriptorBudget::Held> Server::make_room(Account account)
 {
-    const std::uint32_t own = around_.shares.of(uid).connections;
-    const std::size_t all = connections_.size() + coming_.size();
-    const std::size_t most = uid == 0 ? most_connections_ : most_connections_ - most_connections_ / kPartOfRoot;
-    if (all >= most) {
-        return fail(ErrorCode::LimitReached,
-                    fmt::format("all {} connections are in use; raise LimitNOFILE= of rdma-qosd.service", most));
-    }
-    // Nobody takes more than is left for the others.
-    if (uid != 0 && own >= most - all) {
-        return fail(ErrorCode::LimitReached,
-                    fmt::format("uid {} has as many connections as remain for everybody else; raise LimitNOFILE= of "
-                                "rdma-qosd.service",
-                                uid));
-    }
+    const std::uint32_t own = around_.shares.of(account).connections;
     if (own >= limits_.connections_per_uid) {
         return fail(ErrorCode::LimitReached, fmt::format("uid {} has {} connections, the most `connections-per-uid` "
                                                          "of rdma-qosd.yaml allows",
-                                                         uid, own));
+                                                         account.uid(), own));
     }
-    return {};
+    DescriptorBudget& descriptors = around_.shares.descriptors();
+    auto held = descriptors.take(account, kDescriptorsPerClient);
+    if (!held) {
+        return fail(ErrorCode::LimitReached,
+                    fmt::format("uid {} has {} of the {} descriptors in use, of {} for connections and device files, "
+                                "and nobody gets more than remain for all others; raise LimitNOFILE= of "
+                                "rdma-qosd.service",
+                                account.uid(), descriptors.of(account), descriptors.in_all(),
+                                descriptors.most_for(account)));
+    }
+    return held;
 }
 
 void Server::take(UniqueFd socket)
@@ -244,52 +248,53 @@ void Server::take(UniqueFd socket)
         ClientConnection::end(around_, kNobody, std::move(socket));
         return;
     }
-    if (const auto room = has_room(peer.uid); !room) {
-        refuse(peer.uid, room.error());
-        ClientConnection::end(around_, peer.uid, std::move(socket));
+    const Account account = account_of(socket.get(), peer.uid);
+    if (auto room = make_room(account); !room) {
+        refuse(account, room.error());
+        ClientConnection::end(around_, account, std::move(socket));
     } else {
-        ++around_.shares.of(peer.uid).connections;
+        ++around_.shares.of(account).connections;
         const std::uint64_t id = next_id_++;
-        coming_.emplace(id, Coming{std::move(socket), peer.uid});
-        around_.turns.queue(peer.uid, [this, id, alive = std::weak_ptr<int>(alive_)] {
+        coming_.emplace(id, Coming{std::move(socket), account, std::move(*room)});
+        around_.turns.queue(account, [this, id, alive = std::weak_ptr<int>(alive_)] {
             if (alive.expired()) {
                 return;
             }
             auto coming = coming_.extract(id);
-            const std::uint32_t uid = coming.mapped().uid;
+            const Account whose = coming.mapped().account;
             if (const auto done = set_up(id, std::move(coming.mapped())); !done) {
-                refuse(uid, done.error());
-                release(uid);
+                refuse(whose, done.error());
+                release(whose);
             }
         });
     }
-    around_.shares.spent(peer.uid, Shares::working_time() - begin, SteadyClock().now());
+    around_.shares.spent(account, Shares::working_time() - begin, SteadyClock().now());
 }
 
 // Who is refused may come again at once.
-void Server::refuse(std::uint32_t uid, const Error& why)
+void Server::refuse(Account account, const Error& why)
 {
-    log_event(LogLevel::Warning, LogEvent::ClientRefused, LogOrigin::user(uid),
-              {{"UID", fmt::format("{}", uid)}, {"ERROR", std::string(dbus_name(why.code))}},
-              "{}: a connection of user {} was refused: {}", path_.string(), uid, to_string(why));
+    log_event(LogLevel::Warning, LogEvent::ClientRefused, LogOrigin::user(account.uid()),
+              {{"UID", fmt::format("{}", account.uid())}, {"ERROR", std::string(dbus_name(why.code))}},
+              "{}: a connection of user {} was refused: {}", path_.string(), account.uid(), to_string(why));
 }
 
 Result<void> Server::set_up(std::uint64_t id, Coming coming)
 {
     auto process = peer_of_socket(coming.socket.get());
     if (!process) {
-        ClientConnection::end(around_, coming.uid, std::move(coming.socket));
+        ClientConnection::end(around_, coming.account, std::move(coming.socket));
         return fail(std::move(process).error());
     }
-    auto connection = ClientConnection::create(around_, std::move(coming.socket), {coming.uid, process->gids.front()},
-                                               [this, id] {
+    auto connection = ClientConnection::create(around_, std::move(coming.socket),
+                                               {coming.account, process->gids.front()}, [this, id] {
                                                    forget(id);
                                                    handler_.closed(id);
                                                });
     if (!connection) {
         return fail(std::move(connection).error());
     }
-    auto exit = around_.turns.on_io(coming.uid, process->pidfd.get(), EPOLLIN,
+    auto exit = around_.turns.on_io(coming.account, process->pidfd.get(), EPOLLIN,
                                     [this, id](std::uint32_t) { close(id); });
     if (!exit) {
         return fail(std::move(exit).error());
@@ -304,7 +309,8 @@ Result<void> Server::set_up(std::uint64_t id, Coming coming)
         (*connection)->close();
         return welcome;
     }
-    connections_.emplace(id, Client{std::move(*connection), std::move(process->pidfd), std::move(*exit)});
+    connections_.emplace(
+        id, Client{std::move(*connection), std::move(coming.held), std::move(process->pidfd), std::move(*exit)});
     unauthenticated_.push_back({SteadyClock().now() + limits_.authentication_time, id});
     if (!authentication_timer_) {
         authentication_timer_ = loop_.after(limits_.authentication_time, [this] { drop_unauthenticated(); });
@@ -328,15 +334,15 @@ void Server::forget(std::uint64_t id)
 {
     const auto node = connections_.extract(id);
     if (!node.empty()) {
-        release(node.mapped().connection->uid());
+        release(node.mapped().connection->account());
     }
 }
 
 // A connection of this user is no longer there.
-void Server::release(std::uint32_t uid)
+void Server::release(Account account)
 {
-    --around_.shares.of(uid).connections;
-    around_.shares.settle(uid, SteadyClock().now());
+    --around_.shares.of(account).connections;
+    around_.shares.settle(account, SteadyClock().now());
 }
 
 void Server::tend()
@@ -379,7 +385,7 @@ void Server::drop_unauthenticated()
         }
         unauthenticated_.pop_front();
         if (!done) {
-            const std::uint32_t uid = found->second.connection->uid();
+            const std::uint32_t uid = found->second.connection->account().uid();
             log_event(LogLevel::Info, LogEvent::None, LogOrigin::user(uid), {{"UID", fmt::format("{}", uid)}},
                       "{}: a connection of user {} did not authenticate in time", path_.string(), uid);
             close(first.id);

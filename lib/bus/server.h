@@ -1,5 +1,5 @@
-// The direct transport: a unix socket that speaks D-Bus without a bus daemon. Accepts, limits and drops connections; what
-// is served on them is its handler's business.
+// The direct transport: a unix socket that speaks D-Bus without a bus daemon. Accepts, limits and drops connections;
+// what is served on them is its handler's business.
 #pragma once
 
 #include <chrono>
@@ -12,6 +12,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/bus/client_connection.h"
+#include "lib/bus/descriptor_budget.h"
 #include "lib/bus/descriptors.h"
 #include "lib/bus/peer.h"
 #include "lib/bus/shares.h"
@@ -29,7 +30,7 @@ struct ServerOptions {
     ServerLimits limits;
     DescriptorOptions descriptors;
     // Closes what may wait in closing; returns at once.
-    std::function<void(std::uint32_t uid, UniqueFd fd)> close;
+    std::function<void(Account account, UniqueFd fd)> close;
 };
 
 class ServerHandler {
@@ -44,8 +45,8 @@ public:
 
 class Server {
 public:
-    // Listens at the options' path, mode 0666, making its folder where it is missing and replacing what a daemon that died left
-    // behind. Errors: Busy when somebody listens there. Loop, turns and handler must outlive the server.
+    // Listens at the options' path, mode 0666, making its folder where it is missing and replacing what a daemon that
+    // died left behind. Errors: Busy when somebody listens there. Loop, turns and handler must outlive the server.
     [[nodiscard]] static Result<std::unique_ptr<Server>> listen(EventLoop& loop, Turns& turns, ServerOptions options,
                                                                 ServerHandler& handler);
     ~Server();
@@ -58,12 +59,14 @@ public:
 private:
     struct Client {
         std::shared_ptr<ClientConnection> connection;
+        DescriptorBudget::Held held;
         UniqueFd process;
         std::unique_ptr<EventSource> exit;    // a connection outlives its process when a child has inherited it
     };
     struct Coming {
         UniqueFd socket;
-        std::uint32_t uid;
+        Account account;
+        DescriptorBudget::Held held;
     };
     struct Waiting {
         TimePoint until;
@@ -77,10 +80,10 @@ private:
     // As little as possible: whose it is, and whether there is room. The rest is done when it is that user's turn.
     void take(UniqueFd socket);
     [[nodiscard]] Result<void> set_up(std::uint64_t id, Coming coming);
-    // Whether one more connection of this user leaves room for the others.
-    [[nodiscard]] Result<void> has_room(std::uint32_t uid);
-    void refuse(std::uint32_t uid, const Error& why);
-    void release(std::uint32_t uid);
+    // For one more connection of this user, if that leaves room for the others.
+    [[nodiscard]] Result<DescriptorBudget::Held> make_room(Account account);
+    void refuse(Account account, const Error& why);
+    void release(Account account);
     // Ends a connection, and tells the handler.
     void close(std::uint64_t id);
     void forget(std::uint64_t id);
@@ -94,7 +97,6 @@ private:
     UniqueFd socket_;
     ServerLimits limits_;
     ServerHandler& handler_;
-    std::size_t most_connections_ = 0;
     std::uint64_t inode_ = 0;    // of our socket file: another daemon's is not removed
     std::uint64_t next_id_ = 1;
     DescriptorHelpers helpers_;

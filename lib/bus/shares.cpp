@@ -6,8 +6,8 @@
 namespace rdmaqos::bus {
 namespace {
 
-// A user is given a tenth of the loop's time, and may be ahead by what a few dozen calls take. Beyond that it still gets
-// all the time that nobody else wants.
+// A user is given a tenth of the loop's time, and may be ahead by what a few dozen calls take. Beyond that it still
+// gets all the time that nobody else wants.
 constexpr int kPart = 10;
 constexpr auto kAhead = std::chrono::milliseconds(10);
 // Nobody waits long for having had much while nobody else wanted it.
@@ -21,9 +21,9 @@ void Shares::pay(User& user, TimePoint now)
     user.since = now;
 }
 
-void Shares::settle(std::uint32_t uid, TimePoint now)
+void Shares::settle(Account account, TimePoint now)
 {
-    const auto found = users_.find(uid);
+    const auto found = users_.find(account);
     if (found == users_.end()) {
         return;
     }
@@ -41,23 +41,23 @@ Duration Shares::working_time()
     return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
-void Shares::spent(std::uint32_t uid, Duration time, TimePoint now)
+void Shares::spent(Account account, Duration time, TimePoint now)
 {
-    User& user = of(uid);
+    User& user = of(account);
     pay(user, now);
     user.owed = std::min<Duration>(user.owed + time, kMostOwed);
 }
 
-Duration Shares::owed(std::uint32_t uid, TimePoint now)
+Duration Shares::owed(Account account, TimePoint now)
 {
-    User& user = of(uid);
+    User& user = of(account);
     pay(user, now);
     return user.owed;
 }
 
-bool Shares::is_last(std::uint32_t uid, TimePoint now)
+bool Shares::is_last(Account account, TimePoint now)
 {
-    return owed(uid, now) > kAhead;
+    return owed(account, now) > kAhead;
 }
 
 void Shares::add_unfinished(User& user, std::size_t bytes)

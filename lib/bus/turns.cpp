@@ -21,7 +21,7 @@ using Callback = std::function<void(std::uint32_t)>;
 }    // namespace
 
 struct Turns::User {
-    std::uint32_t uid = 0;
+    Account account = 0;
     UniqueFd poll;
     std::unique_ptr<IoSource> source;    // the loop's look at `poll`
     std::uint64_t next_key = 0;
@@ -96,13 +96,13 @@ Turns::Turns(EventLoop& loop) : loop_(loop) {}
 
 Turns::~Turns() = default;
 
-Result<std::shared_ptr<Turns::User>> Turns::user(std::uint32_t uid)
+Result<std::shared_ptr<Turns::User>> Turns::user(Account account)
 {
-    if (const auto found = users_.find(uid); found != users_.end()) {
+    if (const auto found = users_.find(account); found != users_.end()) {
         return found->second;
     }
     auto user = std::make_shared<User>();
-    user->uid = uid;
+    user->account = account;
     user->poll = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
     if (!user->poll) {
         return fail(error_from_errno(ErrorCode::Internal, errno, "the connections of a user cannot be watched"));
@@ -116,13 +116,13 @@ Result<std::shared_ptr<Turns::User>> Turns::user(std::uint32_t uid)
         return fail(std::move(source).error());
     }
     user->source = std::move(*source);
-    users_.emplace(uid, user);
+    users_.emplace(account, user);
     return user;
 }
 
-Result<std::unique_ptr<IoSource>> Turns::on_io(std::uint32_t uid, int fd, std::uint32_t events, Callback function)
+Result<std::unique_ptr<IoSource>> Turns::on_io(Account account, int fd, std::uint32_t events, Callback function)
 {
-    auto of = user(uid);
+    auto of = user(account);
     if (!of) {
         return fail(std::move(of).error());
     }
@@ -133,9 +133,9 @@ Result<std::unique_ptr<IoSource>> Turns::on_io(std::uint32_t uid, int fd, std::u
     return source;
 }
 
-void Turns::queue(std::uint32_t uid, std::function<void()> work)
+void Turns::queue(Account account, std::function<void()> work)
 {
-    const auto of = user(uid);
+    const auto of = user(account);
     if (!of) {
         loop_.post(std::move(work));    // without a descriptor for the poll: what was promised is done all the same
         return;
@@ -148,7 +148,7 @@ void Turns::queue(std::uint32_t uid, std::function<void()> work)
 
 void Turns::ready(const std::shared_ptr<User>& user)
 {
-    if (shares_.is_last(user->uid, SteadyClock().now())) {
+    if (shares_.is_last(user->account, SteadyClock().now())) {
         schedule(user);
     } else {
         take_turn(user);
@@ -162,7 +162,7 @@ void Turns::schedule(const std::shared_ptr<User>& user)
         return;
     }
     user->source->set_events(0);
-    if (!shares_.is_last(user->uid, SteadyClock().now())) {
+    if (!shares_.is_last(user->account, SteadyClock().now())) {
         loop_.post([this, weak = std::weak_ptr(user)] {
             if (const auto self = weak.lock()) {
                 take_turn(self);
@@ -174,7 +174,7 @@ void Turns::schedule(const std::shared_ptr<User>& user)
     if (last_.empty()) {
         last_served_ = SteadyClock().now();
     }
-    last_.emplace(user->uid, user);
+    last_.emplace(user->account, user);
     wait_for_the_last();
 }
 
@@ -190,7 +190,7 @@ void Turns::take_turn(const std::shared_ptr<User>& user)
         more = user->look() || done;
     } while (more && SteadyClock().now() < end);
     user->served = false;
-    shares_.spent(user->uid, Shares::working_time() - begin, SteadyClock().now());
+    shares_.spent(user->account, Shares::working_time() - begin, SteadyClock().now());
     if (more) {
         schedule(user);
     } else if (was_off) {
@@ -228,7 +228,8 @@ void Turns::give_way()
 void Turns::serve_the_last()
 {
     const auto now = SteadyClock().now();
-    const auto next = std::ranges::min_element(last_, {}, [&](const auto& user) { return shares_.owed(user.first, now); });
+    const auto next = std::ranges::min_element(last_, {},
+                                               [&](const auto& user) { return shares_.owed(user.first, now); });
     const auto user = next->second;
     last_.erase(next);
     take_turn(user);
@@ -238,7 +239,7 @@ void Turns::serve_the_last()
 void Turns::forget_idle(const User& user)
 {
     if (user.callbacks.empty() && user.work.empty() && !user.scheduled && !user.served) {
-        users_.erase(user.uid);
+        users_.erase(user.account);
     }
 }
 

@@ -1,7 +1,7 @@
 // Whose turn it is. Each user has a poll of its own, which the loop sees as one descriptor however many of its
-// connections are ready, and a queue of work. A turn is about half a millisecond of both, and is charged to the user. Who has
-// had more than its part of the loop's time (shares.h) has its turn when nothing else waits, and before those who have
-// had more.
+// connections are ready, and a queue of work. A turn is about half a millisecond of both, and is charged to the user.
+// Who has had more than its part of the loop's time (shares.h) has its turn when nothing else waits, and before those
+// who have had more.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,12 @@ public:
 
     // Listens to a descriptor (which must outlive the source) on this user's account; `function` gets the epoll events
     // that are there.
-    [[nodiscard]] Result<std::unique_ptr<IoSource>> on_io(std::uint32_t uid, int fd, std::uint32_t events,
+    [[nodiscard]] Result<std::unique_ptr<IoSource>> on_io(Account account, int fd, std::uint32_t events,
                                                           std::function<void(std::uint32_t)> function);
     // Runs `work` on the loop soon, in the order queued for this user.
-    void queue(std::uint32_t uid, std::function<void()> work);
-    // To be called between parts of work that does not end: who waits until nothing else is to be done has a turn all the
-    // same, now and then.
+    void queue(Account account, std::function<void()> work);
+    // To be called between parts of work that does not end: who waits until nothing else is to be done has a turn all
+    // the same, now and then.
     void give_way();
 
     [[nodiscard]] Shares& shares() { return shares_; }
@@ -39,7 +39,7 @@ private:
     class Source;
     struct User;
 
-    [[nodiscard]] Result<std::shared_ptr<User>> user(std::uint32_t uid);
+    [[nodiscard]] Result<std::shared_ptr<User>> user(Account account);
     void ready(const std::shared_ptr<User>& user);
     void schedule(const std::shared_ptr<User>& user);
     void take_turn(const std::shared_ptr<User>& user);
@@ -49,10 +49,10 @@ private:
 
     EventLoop& loop_;
     Shares shares_;
-    std::unordered_map<std::uint32_t, std::shared_ptr<User>> users_;
-    std::map<std::uint32_t, std::shared_ptr<User>> last_;    // who wait until nothing else is to be done
-    bool posted_ = false;                                    // a look at them, for when nothing else is to be done
-    TimePoint last_served_{};                                // one of these, or there was none
+    std::unordered_map<Account, std::shared_ptr<User>> users_;
+    std::map<Account, std::shared_ptr<User>> last_;    // who wait until nothing else is to be done
+    bool posted_ = false;                              // a look at them, for when nothing else is to be done
+    TimePoint last_served_{};                          // one of these, or there was none
     std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 

@@ -30,6 +30,7 @@ struct FileDescriptor {
     std::shared_ptr<UniqueFd> fd;    // null: it was not accepted
     std::string name = {};           // of a text, as its sender knows it
     std::string refusal = {};        // why it was not accepted: "the descriptor is …"
+    bool over_limit = false;         // because its sender has too many
 
     friend bool operator==(const FileDescriptor&, const FileDescriptor&) = default;
 };

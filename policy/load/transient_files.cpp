@@ -17,7 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kRunDirectory = "/run/rdma-qos";
-constexpr const char* kLockFile = "/run/rdma-qos/.policy.lock";
+constexpr const char* kStateDirectory = "/var/lib/rdma-qos";
+// Not in kRunDirectory, which containers are given: their root could open it, and hold it.
+constexpr const char* kLockFile = "/var/lib/rdma-qos/policy.lock";
 
 bool file_exists(const fs::path& path)
 {
@@ -25,8 +27,12 @@ bool file_exists(const fs::path& path)
     return fs::exists(path, error);
 }
 
-// 0755 whatever the umask: everybody may read the policy.
-Result<void> make_directory(const fs::path& root, const char* name)
+// Whatever the umask: everybody may read the policy, and nobody what the daemon keeps.
+constexpr fs::perms kForAll = fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec |
+                              fs::perms::others_read | fs::perms::others_exec;
+constexpr fs::perms kForOwner = fs::perms::owner_all;
+
+Result<void> make_directory(const fs::path& root, const char* name, fs::perms mode)
 {
     const fs::path path = below_root(root, name);
     std::error_code error;
@@ -34,10 +40,7 @@ Result<void> make_directory(const fs::path& root, const char* name)
         return error ? fail(error_from_errno(ErrorCode::Io, error.value(), "cannot be made").with_context(name))
                      : Result<void>{};
     }
-    using fs::perms;
-    fs::permissions(path,
-                    perms::owner_all | perms::group_read | perms::group_exec | perms::others_read | perms::others_exec,
-                    error);
+    fs::permissions(path, mode, error);
     return {};
 }
 
@@ -113,8 +116,9 @@ bool is_still_there(const SourceFile& file, const fs::path& root, std::chrono::s
 
 Result<TransientLock> TransientLock::take(const fs::path& root, int operation)
 {
-    for (const char* directory : {kRunDirectory, kTransientDirectory}) {
-        if (auto made = make_directory(root, directory); !made) {
+    for (const auto& [directory, mode] :
+         {std::pair(kRunDirectory, kForAll), {kTransientDirectory, kForAll}, {kStateDirectory, kForOwner}}) {
+        if (auto made = make_directory(root, directory, mode); !made) {
             return fail(made.error());
         }
     }

@@ -33,10 +33,10 @@ enum class WhyEnded : std::uint8_t {
 
 // A file of kTransientDirectory, with or without the key `transient`.
 struct TransientFile {
-    std::filesystem::path path;       // as the user knows it
-    FileStamp stamp;                  // of what was read
-    Transient transient;              // empty: it stays until somebody removes it
-    std::optional<WhyEnded> ended;    // when it was read
+    std::filesystem::path path;             // as the user knows it
+    FileStamp stamp;                        // of what was read
+    Transient transient;                    // empty: it stays until somebody removes it
+    std::optional<WhyEnded> ended;          // when it was read
     reader::StatedOverrides overrides{};    // of levels
 };
 // By name. A file that cannot be read counts as one without the key.
@@ -49,7 +49,8 @@ struct TransientFile {
                                   std::chrono::system_clock::time_point now);
 
 // Held by whoever changes kTransientDirectory, so that concurrent additions are checked one after the other. It locks a
-// file that only root can open; a directory could be locked by anybody who may read it.
+// file that only root can open, in a folder that is given to nobody: a directory could be locked by anybody who may
+// read it, and a file below /run/rdma-qos by the root of a container that has this folder, even read-only.
 class TransientLock {
 public:
     // Waits for it. Makes the directories if they are not there.

@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include "lib/base/account.h"
 #include "lib/base/result.h"
 
 namespace rdmaqos {
@@ -19,12 +20,17 @@ struct Identity {
     std::uint64_t start_time = 0;    // clock ticks since boot: tells a process from a later one of the same pid
     std::uint32_t uid = 0;
     std::vector<std::uint32_t> gids;    // primary and supplementary, sorted
-    std::string cgroup;        // "/user.slice/user-1000.slice/session-2.scope"; cgroup v2 or the systemd hierarchy
-    std::string unit;          // "session-2.scope", "rdma-job.service"; empty outside any
-    std::string slurm_job;     // "4711"; empty outside any (cgroup_layouts.h)
+    std::string cgroup;            // "/user.slice/user-1000.slice/session-2.scope"; cgroup v2 or the systemd hierarchy
+    std::string unit;              // "session-2.scope", "rdma-job.service"; empty outside any
+    std::string slurm_job;         // "4711"; empty outside any (cgroup_layouts.h)
     std::string kubernetes_pod;    // its UID; empty outside any
-    std::string executable;    // target of /proc/PID/exe; empty if it cannot be read
-    std::string command;       // the name in /proc/PID/stat, which the process can change; 15 characters
+    std::string executable;        // target of /proc/PID/exe; empty if it cannot be read
+    std::string command;           // the name in /proc/PID/stat, which the process can change; 15 characters
+    // It may do everything with the daemon (lib/base/privileges.h). Only of clients, when they came: others ask
+    // nothing.
+    bool administrator = false;
+
+    [[nodiscard]] Account account() const { return administrator && uid == 0 ? Account::root() : Account(uid); }
 
     friend bool operator==(const Identity&, const Identity&) = default;
 };

@@ -50,6 +50,16 @@ TEST(Half, BytesDribbled)
                                 .byte_every = 100ms})}});
 }
 
+TEST(Half, RootOfAContainer)
+{
+    constexpr std::uint32_t kMost = (1U << 20U) - 4096;
+    Squad squad = crowd_of({.connections = 600,
+                            .first = after_handshake(head(methods::kRegister, {"a{sv}", "", 0}, kMost)),
+                            .again = std::string(kMost - 4096, 'x')});
+    squad.user = users::kContainedRoot;
+    fight({.name = "half a message: root of a container, 600 connections", .squads = {squad}});
+}
+
 TEST(Half, HandshakeDribbled)
 {
     fight({.name = "half a handshake: dribbled, 2,000 connections",

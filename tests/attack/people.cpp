@@ -19,6 +19,7 @@
 
 #include "tests/attack/requests.h"
 #include "tests/attack/target.h"
+#include "tests/support/contained.h"
 
 namespace rdmaqos::attack {
 namespace {
@@ -75,8 +76,12 @@ bool has_many_users()
 
 void become(uid_t user)
 {
-    if (has_many_users() && user != users::kRoot &&
-        (setgroups(0, nullptr) < 0 || setresgid(user, user, user) < 0 || setresuid(user, user, user) < 0)) {
+    if (user == users::kContainedRoot && has_many_users()) {
+        if (!test::become_contained_root()) {
+            _exit(126);
+        }
+    } else if (has_many_users() && user != users::kRoot &&
+               (setgroups(0, nullptr) < 0 || setresgid(user, user, user) < 0 || setresuid(user, user, user) < 0)) {
         _exit(126);
     }
     // A change of user forgets it.

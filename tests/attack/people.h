@@ -23,14 +23,15 @@ namespace rdmaqos::attack {
 
 namespace users {
 constexpr uid_t kRoot = 0;
-constexpr uid_t kAttacker = 60001;    // up to 60004
+constexpr uid_t kContainedRoot = 60030;    // uid 0 without anything else of root, as in a container
+constexpr uid_t kAttacker = 60001;         // up to 60004
 constexpr uid_t kBystander = 60010;
 constexpr uid_t kVictim = 60020;
 constexpr uid_t kNobody = 65534;    // dbus-daemon wants a user with a name
 }    // namespace users
 
 [[nodiscard]] bool has_many_users();
-// This process is that user from here on, without any rights (but for root), and ends with its parent.
+// This process is that user from here on, without any rights (but for kRoot), and ends with its parent.
 void become(uid_t user);
 
 // ---- shared memory between processes, of zeros ----

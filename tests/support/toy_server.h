@@ -25,7 +25,7 @@ public:
     {
         bus::ServerOptions options{path_, limits, {}, {}};
         options.descriptors.command = std::move(helper);
-        options.close = [this](std::uint32_t uid, UniqueFd fd) { closer_.close(uid, std::move(fd)); };
+        options.close = [this](Account account, UniqueFd fd) { closer_.close(account, std::move(fd)); };
         auto server = bus::Server::listen(loop_, turns_, std::move(options), *this);
         if (!server) {
             throw std::runtime_error(to_string(server.error()));
@@ -52,8 +52,8 @@ public:
         if (refuse_all) {
             return fail(ErrorCode::LimitReached, "on purpose");
         }
-        const int result = sd_bus_add_object_vtable(connection->bus(), nullptr, bus::names::kRoot,
-                                                    bus::names::kManager, kVtable, this);
+        const int result = sd_bus_add_object_vtable(connection->bus(), nullptr, bus::names::kRoot, bus::names::kManager,
+                                                    kVtable, this);
         if (result < 0) {
             return fail(error_from_errno(ErrorCode::Internal, -result, "vtable"));
         }
@@ -68,6 +68,8 @@ public:
     }
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    // Its descriptors may be looked at from any thread.
+    [[nodiscard]] bus::Shares& shares() { return turns_.shares(); }
     // Runs on the loop's thread.
     void run(std::function<void()> function) { loop_.post(std::move(function)); }
     [[nodiscard]] std::map<std::uint64_t, std::shared_ptr<bus::Connection>>& connections() { return connections_; }

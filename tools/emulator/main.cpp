@@ -49,6 +49,7 @@ struct Options {
     bool isolate_queue_groups = false;
     bool release_busy_leaf = false;
     bool no_data_path = false;
+    bool any_user = false;
     bool json = false;
     bool summary = false;
     std::vector<std::string> modules = {"fake_mlx5"};
@@ -75,8 +76,8 @@ ServerOptions server_options(const Options& options)
                                                  device.name, device.port, kMostPorts));
         }
     }
-    return {fs::canonical(options.directory), *read.value, options.isolate_queue_groups, !options.release_busy_leaf,
-            !options.no_data_path};
+    return {fs::canonical(options.directory), *read.value,           options.isolate_queue_groups,
+            !options.release_busy_leaf,       !options.no_data_path, options.any_user};
 }
 
 // Beside the program in a build tree, else where it is installed.
@@ -164,7 +165,7 @@ int judge(const Server& server, int status)
 int run(Options options)
 {
     std::string folder = (fs::temp_directory_path() / "rdma-qos-emulator.XXXXXX").string();
-    if (mkdtemp(folder.data()) == nullptr || chmod(folder.c_str(), 0755) != 0) {
+    if (mkdtemp(folder.data()) == nullptr || chmod(folder.c_str(), options.any_user ? 0755 : 0700) != 0) {
         return complain(fmt::format("{}: {}", folder, std::strerror(errno)));
     }
     options.directory = folder;
@@ -196,6 +197,14 @@ int run(Options options)
 
 // ---- serve ----
 
+// One that is there keeps its mode: the sockets have their own.
+void make_directory(const Options& options)
+{
+    if (fs::create_directories(options.directory) && !options.any_user) {
+        fs::permissions(options.directory, fs::perms::owner_all);
+    }
+}
+
 int serve(const Options& options)
 {
     sigset_t ends;
@@ -205,7 +214,7 @@ int serve(const Options& options)
     }
     pthread_sigmask(SIG_BLOCK, &ends, nullptr);
     allow_many_files();
-    fs::create_directories(options.directory);
+    make_directory(options);
     const Server server(server_options(options));
     for (const auto& [name, value] : environment_of(fs::canonical(options.directory))) {
         fmt::print("export {}={}\n", name, value);
@@ -350,6 +359,8 @@ void add_server_options(CLI::App& command, Options& options)
 void add_data_path_option(CLI::App& command, Options& options)
 {
     command.add_flag("--no-data-path", options.no_data_path, "Moves no data: work that is posted never completes");
+    command.add_flag("--any-user", options.any_user,
+                     "Programs of other users may use the devices, too (default: only those of this one)");
 }
 
 CLI::App& add_firmware_command(CLI::App& app, Options& options)

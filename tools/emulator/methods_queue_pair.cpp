@@ -107,7 +107,7 @@ void add_memory(Context& context, Hardware& hardware, Object& queue_pair, QueueP
     QueuePairMemory memory;
     memory.number = queue_pair.number;
     memory.type = type;
-    memory.process = call.caller().pid;
+    memory.owner = {call.caller().pid, call.caller().uid};
     memory.receive_entries = std::has_single_bit(vendor.rq_wqe_count) ? vendor.rq_wqe_count : 0;
     memory.receive_stride = 1U << std::min(vendor.rq_wqe_shift, 12U);
     memory.receive_buffer = vendor.buf_addr;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <infiniband/verbs.h>
 #include <net/ethernet.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <rdma/mlx5-abi.h>
@@ -102,8 +103,10 @@ void reg_mr(Context& context)
     check_memory(context, request.start, request.length);
     const auto region = std::make_shared<Object>(ObjectType::MemoryRegion, context.device.next_number() << 8);
     region->uses = {domain};
-    const MemoryRegion memory{region->number, domain->number, context.call.caller().pid, request.start,
-                              request.length, request.hca_va, request.access_flags};
+    const MemoryRegion memory{
+        region->number,      domain->number, {context.call.caller().pid, context.call.caller().uid},
+        request.start,       request.length, request.hca_va,
+        request.access_flags};
     region->data = memory;
     if (Hardware* const hardware = context.device.hardware()) {
         hardware->add(context.device, memory);
@@ -144,7 +147,7 @@ void rereg_mr(Context& context)
                             : nullptr;
     if (moves) {
         check_memory(context, request.start, request.length);
-        memory.process = context.call.caller().pid;
+        memory.owner = {context.call.caller().pid, context.call.caller().uid};
         memory.start = request.start;
         memory.length = request.length;
         memory.virtual_address = request.hca_va;
@@ -216,24 +219,16 @@ void advise_mr(Context& context)
 // Completion events are written to it, if data moves. It is readable, too, when the device is gone.
 void create_comp_channel(Context& context)
 {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        throw Failure(errno);
-    }
-    const UniqueFd read_end(ends[0]);
-    const UniqueFd write_end(ends[1]);
-    const std::string both = "/proc/self/fd/" + std::to_string(write_end.get());
-    // Open for both, or a reader would find the end of the file.
-    const UniqueFd channel(open(both.c_str(), O_RDWR | O_CLOEXEC));
+    const UniqueFd channel = context.file.open_channel();
     context.call.out_descriptor_at(kCoreOut, offsetof(ib_uverbs_create_comp_channel_resp, fd), channel);
 }
 
 // Programs that nothing can be moved for: they would wait for completions, and not know why. Each is named once.
-void warn_of_unreadable_memory(const Caller& caller, std::uint64_t address)
+void warn_of_unreadable_memory(const Caller& caller)
 {
     static std::atomic<pid_t> last{0};
-    const int error = try_to_read(caller.pid, address);
-    if (error != EPERM || last.exchange(caller.pid) == caller.pid) {
+    const int error = why_not_usable({caller.pid, caller.uid});
+    if ((error != EPERM && error != EACCES) || last.exchange(caller.pid) == caller.pid) {
         return;
     }
     fmt::print(stderr,
@@ -243,6 +238,22 @@ void warn_of_unreadable_memory(const Caller& caller, std::uint64_t address)
                caller.pid, caller.uid, std::generic_category().message(error));
 }
 
+// The end of the channel that this process has kept, which the caller knows by this number. Not what the number leads
+// to: the caller may not write to that.
+UniqueFd channel_of(const Context& context, std::uint32_t descriptor)
+{
+    const std::string path = "/proc/" + std::to_string(context.call.caller().pid) + "/fd/" + std::to_string(descriptor);
+    struct stat status {};
+    if (stat(path.c_str(), &status) != 0) {
+        throw Failure(EBADF);
+    }
+    UniqueFd channel = context.file.channel(status.st_dev, status.st_ino);
+    if (!channel) {
+        throw Failure(EINVAL);
+    }
+    return channel;
+}
+
 // Where it is in the program's memory.
 void add_memory(Context& context, Hardware& hardware, Object& queue, std::uint32_t entries)
 {
@@ -250,7 +261,7 @@ void add_memory(Context& context, Hardware& hardware, Object& queue, std::uint32
     const auto vendor = call.vendor_in_as<mlx5_ib_create_cq>();
     CompletionQueueMemory memory;
     memory.number = queue.number;
-    memory.process = call.caller().pid;
+    memory.owner = {call.caller().pid, call.caller().uid};
     memory.buffer = vendor.buf_addr;
     memory.record = vendor.db_addr;
     memory.entry_bytes = vendor.cqe_size;
@@ -258,11 +269,9 @@ void add_memory(Context& context, Hardware& hardware, Object& queue, std::uint32
     memory.user_handle = queue.user_handle;
     memory.page = vendor.uar_page_index;
     memory.event = context.sender_for(queue);
-    warn_of_unreadable_memory(call.caller(), memory.record);
+    warn_of_unreadable_memory(call.caller());
     if (call.has(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL)) {
-        const std::string channel = "/proc/" + std::to_string(memory.process) + "/fd/" +
-                                    std::to_string(call.handle(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL));
-        memory.channel = UniqueFd(open(channel.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+        memory.channel = channel_of(context, call.handle(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL));
     }
     hardware.add(context.device, std::move(memory));
     queue.on_end = [&hardware, &device = context.device, number = queue.number] {
@@ -343,7 +352,7 @@ void create_srq(Context& context)
         const auto vendor = call.vendor_in_as<mlx5_ib_create_srq>();
         SharedReceiveQueueMemory memory;
         memory.number = queue->number;
-        memory.process = call.caller().pid;
+        memory.owner = {call.caller().pid, call.caller().uid};
         memory.buffer = vendor.buf_addr;
         memory.record = vendor.db_addr;
         memory.entries = std::bit_ceil(wr + 1);

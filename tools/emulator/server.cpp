@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <stdexcept>
 
@@ -158,17 +159,19 @@ bool is_hung_up(int socket)
     return poll(&look, 1, 0) == 1 && (look.revents & POLLHUP) != 0;
 }
 
-pid_t peer_of(int socket)
+// Nothing: who it is cannot be told.
+std::optional<ucred> peer_of(int socket)
 {
     ucred credentials{};
     socklen_t length = sizeof(credentials);
-    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 ? credentials.pid : 0;
+    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 ? std::optional(credentials)
+                                                                                   : std::nullopt;
 }
 
 }    // namespace
 
 Server::Server(const ServerOptions& options)
-    : directory_(options.directory), devices_(make_devices(options, next_appearance_)),
+    : directory_(options.directory), any_user_(options.any_user), devices_(make_devices(options, next_appearance_)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)), wakeup_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
 {
     if (!epoll_ || !wakeup_) {
@@ -183,13 +186,13 @@ Server::Server(const ServerOptions& options)
     }
     add_peer({Peer::Kind::Wakeup, UniqueFd(dup(wakeup_.get())), nullptr, nullptr, UniqueFd()});
     // First, for it tells whether another emulator lives here.
-    listen_at("control.sock", Peer::Kind::ControlListener, nullptr, 0600);
+    listen_at("control.sock", Peer::Kind::ControlListener, nullptr);
     begin_sysfs(directory_ / "sys");
     for (const auto& device : devices_) {
         appear(device);
     }
-    listen_at("netlink.sock", Peer::Kind::NetlinkListener, nullptr, 0666);
-    listen_at("uevent.sock", Peer::Kind::UeventListener, nullptr, 0666);
+    listen_at("netlink.sock", Peer::Kind::NetlinkListener, nullptr);
+    listen_at("uevent.sock", Peer::Kind::UeventListener, nullptr);
     workers_.run([this] { loop(); });
 }
 
@@ -229,8 +232,9 @@ std::shared_ptr<Device> Server::find(const std::string& name) const
 
 // ---- descriptors in the loop ----
 
-void Server::listen_at(const std::string& name, Peer::Kind kind, const std::shared_ptr<Device>& device, unsigned mode)
+void Server::listen_at(const std::string& name, Peer::Kind kind, const std::shared_ptr<Device>& device)
 {
+    const mode_t mode = any_user_ && kind != Peer::Kind::ControlListener ? 0666 : 0600;
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     const std::string path = (directory_ / name).string();
@@ -385,13 +389,15 @@ void Server::handle(Peer& peer)
     }
 }
 
-UniqueFd Server::accept_from(const Peer& listener)
+UniqueFd Server::accept_from(const Peer& listener) const
 {
     UniqueFd fd(accept4(listener.fd.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!fd && (errno == EMFILE || errno == ENFILE)) {
         std::this_thread::sleep_for(10ms);    // until somebody closes something
     }
-    return fd;
+    const bool may_be_any = any_user_ && listener.kind != Peer::Kind::ControlListener;
+    const auto peer = fd && !may_be_any ? peer_of(fd.get()) : std::nullopt;
+    return may_be_any || (peer && peer->uid == geteuid()) ? std::move(fd) : UniqueFd();
 }
 
 void Server::welcome(const Peer& listener, UniqueFd fd)
@@ -403,7 +409,8 @@ void Server::welcome(const Peer& listener, UniqueFd fd)
         const bool uevents = listener.kind == Peer::Kind::UeventListener;
         add_peer({uevents ? Peer::Kind::Uevents : Peer::Kind::Netlink, std::move(fd), nullptr, nullptr, UniqueFd()});
     } else {
-        const pid_t opener = peer_of(fd.get());
+        const auto peer = peer_of(fd.get());
+        const pid_t opener = peer ? peer->pid : 0;
         const auto file = std::make_shared<UverbsFile>(listener.device, std::move(fd), next_file_++, opener);
         listener.device->add(file);
         add_peer({Peer::Kind::File, UniqueFd(), nullptr, file, UniqueFd()});

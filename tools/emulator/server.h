@@ -25,6 +25,7 @@ struct ServerOptions {
     bool isolate_queue_groups = false;
     bool refuse_busy_leaf = true;
     bool move_data = true;    // else posted work never completes
+    bool any_user = false;    // else only that of this process may connect
 };
 
 class Server {
@@ -78,7 +79,7 @@ private:
         UniqueFd copy;                         // of a Closing: of the file's other end
     };
 
-    void listen_at(const std::string& name, Peer::Kind kind, const std::shared_ptr<Device>& device, unsigned mode);
+    void listen_at(const std::string& name, Peer::Kind kind, const std::shared_ptr<Device>& device);
     void add_peer(Peer peer);
     void remove_peer(int fd);
     void arm(int fd);
@@ -86,7 +87,8 @@ private:
     void count_traffic();
     void show_traffic(const Device& device, const std::vector<PortTraffic>& moved);
     void handle(Peer& peer);
-    [[nodiscard]] static UniqueFd accept_from(const Peer& listener);
+    // Empty also when another user connected who may not.
+    [[nodiscard]] UniqueFd accept_from(const Peer& listener) const;
     void welcome(const Peer& listener, UniqueFd fd);
     void take_call(const std::shared_ptr<UverbsFile>& file);
     // False: this process has as many calls running as it may.
@@ -111,6 +113,7 @@ private:
     [[nodiscard]] unsigned free_index() const;
 
     const std::filesystem::path directory_;
+    const bool any_user_;
     std::mutex counting_;    // held while the sysfs tree of a device comes or goes, or its counters are written
     std::chrono::steady_clock::time_point counted_;
     bool counters_fail_ = false;

@@ -34,7 +34,7 @@ void Server::appear(const std::shared_ptr<Device>& device)
 {
     std::error_code none;
     std::filesystem::remove(directory_ / node_of(*device), none);    // of an emulator that was killed
-    listen_at(socket_of(*device), Peer::Kind::DeviceListener, device, 0666);
+    listen_at(socket_of(*device), Peer::Kind::DeviceListener, device);
     std::filesystem::create_symlink(socket_of(*device), directory_ / node_of(*device));
     write_sysfs(directory_ / "sys", *device);
 }

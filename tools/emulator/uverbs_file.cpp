@@ -6,8 +6,10 @@
 #include <string>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace rdmaqos::emulator {
@@ -25,6 +27,13 @@ Pipe make_pipe()
         throw Failure(errno);
     }
     return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+// Nobody has the other end of the pipe any more.
+bool is_unread(const UniqueFd& write_end)
+{
+    pollfd look{write_end.get(), 0, 0};
+    return poll(&look, 1, 0) == 1 && (look.revents & POLLERR) != 0;
 }
 
 }    // namespace
@@ -171,6 +180,30 @@ UniqueFd UverbsFile::open_object_events()
     return std::move(pipe.read_end);
 }
 
+UniqueFd UverbsFile::open_channel()
+{
+    Pipe pipe = make_pipe();
+    // Open for both, or a reader would find the end of the file.
+    const std::string both = "/proc/self/fd/" + std::to_string(pipe.write_end.get());
+    UniqueFd theirs(open(both.c_str(), O_RDWR | O_CLOEXEC));
+    struct stat status {};
+    if (!theirs || fstat(theirs.get(), &status) != 0) {
+        throw Failure(errno);
+    }
+    fcntl(pipe.write_end.get(), F_SETFL, O_NONBLOCK);
+    const std::lock_guard lock(mutex_);
+    std::erase_if(channels_, [](const auto& channel) { return is_unread(channel.second); });
+    channels_.insert_or_assign({status.st_dev, status.st_ino}, std::move(pipe.write_end));
+    return theirs;
+}
+
+UniqueFd UverbsFile::channel(dev_t device, ino_t number) const
+{
+    const std::lock_guard lock(mutex_);
+    const auto found = channels_.find({device, number});
+    return found == channels_.end() ? UniqueFd() : UniqueFd(fcntl(found->second.get(), F_DUPFD_CLOEXEC, 0));
+}
+
 void UverbsFile::send_to(const EventQueue& queue, AsyncEvent event, std::uint64_t element)
 {
     ib_uverbs_async_event_desc description{};
@@ -258,6 +291,7 @@ void UverbsFile::disassociate()
         dead_ = true;
         event_queues_.clear();
         object_events_.clear();
+        channels_.clear();
         ended = objects_;
         lost_.merge(objects_);
         objects_.clear();
@@ -288,6 +322,7 @@ UverbsFile::Closed UverbsFile::close()
         dead_ = true;
         event_queues_.clear();
         object_events_.clear();
+        channels_.clear();
         for (const auto& [handle, object] : objects_) {
             ++closed.objects[object->type];
         }

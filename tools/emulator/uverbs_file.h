@@ -7,7 +7,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "lib/base/file.h"
 #include "tools/emulator/async_event.h"
@@ -48,6 +51,11 @@ public:
     [[nodiscard]] UniqueFd open_events(pid_t reader);
     // The same for events of DEVX objects, which the emulator does not have: nothing comes until the file closes.
     [[nodiscard]] UniqueFd open_object_events();
+    // A new completion channel: the descriptor of the program, which reads from it. This process keeps an end to write
+    // to.
+    [[nodiscard]] UniqueFd open_channel();
+    // The end that was kept of the channel that is this file; empty: it is none of this file's.
+    [[nodiscard]] UniqueFd channel(dev_t device, ino_t number) const;
     // To every reader, or to that of the object's creator.
     void send(AsyncEvent event, std::uint64_t element);
     void send(AsyncEvent event, Object& object);
@@ -98,6 +106,7 @@ private:
     std::uint64_t added_ = 0;                                  // objects, so far
     std::vector<EventQueue> event_queues_;
     std::vector<UniqueFd> object_events_;    // the ends that nobody writes to
+    std::map<std::pair<dev_t, ino_t>, UniqueFd> channels_;    // the ends that are written to
     std::vector<UniqueFd> closers_;
     bool closers_released_ = false;
 };

@@ -1,14 +1,19 @@
 // Who may manage. Needs root to become somebody else.
+#include <csignal>
 #include <map>
 #include <optional>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
-#include "daemon/model/administrator.h"
+#include "lib/base/privileges.h"
 #include "lib/bus/message.h"
 #include "policy/model/identity.h"
+#include "tests/support/contained.h"
 #include "tests/support/daemon_fixture.h"
 
 namespace rdmaqos::test {
@@ -98,8 +103,30 @@ const sd_bus_vtable kPolkit[] = {
     SD_BUS_VTABLE_END,
 };
 
-// Serves until it is killed; closes `ready` when it has the name.
-void be_polkit(const std::string& address, UniqueFd& ready)
+// A polkitd whose user never types a password. Writes a byte for each question, and for each that is cancelled.
+int on_check_without_end(sd_bus_message*, void* userdata, sd_bus_error*)
+{
+    return write(*static_cast<int*>(userdata), "?", 1) == 1 ? 1 : -EIO;
+}
+
+int on_cancel(sd_bus_message* message, void* userdata, sd_bus_error*)
+{
+    const char* id = "";
+    return sd_bus_message_read(message, "s", &id) > 0 && *id != 0 && write(*static_cast<int*>(userdata), "x", 1) == 1
+               ? sd_bus_reply_method_return(message, nullptr)
+               : -EIO;
+}
+
+const sd_bus_vtable kPatientPolkit[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_METHOD("CheckAuthorization", "(sa{sv})sa{ss}us", "(bba{ss})", on_check_without_end,
+                  SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("CancelCheckAuthorization", "s", "", on_cancel, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_VTABLE_END,
+};
+
+// Serves until it is killed; closes `ready` when it has the name. `told`: one that tells, and never answers.
+void be_polkit(const std::string& address, UniqueFd& ready, int told = -1)
 {
     sd_bus* bus = nullptr;
     int result = sd_bus_new(&bus);
@@ -114,7 +141,8 @@ void be_polkit(const std::string& address, UniqueFd& ready)
     }
     if (result >= 0) {
         result = sd_bus_add_object_vtable(bus, nullptr, "/org/freedesktop/PolicyKit1/Authority",
-                                          "org.freedesktop.PolicyKit1.Authority", kPolkit, nullptr);
+                                          "org.freedesktop.PolicyKit1.Authority", told < 0 ? kPolkit : kPatientPolkit,
+                                          &told);
     }
     if (result >= 0) {
         result = sd_bus_request_name(bus, "org.freedesktop.PolicyKit1", 0);
@@ -148,7 +176,7 @@ protected:
     }
 
     // Until it goes out of scope.
-    [[nodiscard]] std::unique_ptr<Child> start_polkit() const
+    [[nodiscard]] std::unique_ptr<Child> start_polkit(int told = -1) const
     {
         int ends[2];
         if (pipe(ends) < 0) {
@@ -156,7 +184,7 @@ protected:
         }
         const UniqueFd reader(ends[0]);
         UniqueFd writer(ends[1]);
-        auto polkit = std::make_unique<Child>([&] { be_polkit(daemon->bus_address(), writer); });
+        auto polkit = std::make_unique<Child>([&] { be_polkit(daemon->bus_address(), writer, told); });
         writer.reset();
         char byte = 0;
         EXPECT_EQ(read(reader.get(), &byte, 1), 0) << "polkit is there";
@@ -167,6 +195,13 @@ protected:
     template <typename Say>
     std::string said_by_nobody(bool by_bus, Say say)
     {
+        return said_by([] { return setgid(kNobody) == 0 && setuid(kNobody) == 0; }, by_bus, std::move(say));
+    }
+
+    // The same of a process that becomes somebody else first.
+    template <typename Become, typename Say>
+    std::string said_by(Become become, bool by_bus, Say say)
+    {
         int ends[2];
         if (pipe(ends) < 0) {
             throw std::runtime_error("pipe");
@@ -175,7 +210,7 @@ protected:
         UniqueFd writer(ends[1]);
         {
             Child child([&] {
-                if (setgid(kNobody) < 0 || setuid(kNobody) < 0) {
+                if (!become()) {
                     _exit(1);
                 }
                 std::string text;
@@ -245,13 +280,90 @@ TEST_F(Authorize, RootManagesOverEitherTransport)
 // A trial as an ordinary user, below --root, is managed by that user.
 TEST_F(Authorize, WhoeverRunsTheDaemonManagesIt)
 {
-    EXPECT_TRUE(is_administrator(0));
-    EXPECT_FALSE(is_administrator(kNobody)) << "root runs this";
+    EXPECT_TRUE(is_administrator(getpid(), 0));
+    EXPECT_FALSE(is_administrator(getpid(), kNobody)) << "root runs this";
     Child child([] {
-        const bool changed = setgid(kNobody) == 0 && setuid(kNobody) == 0;
-        _exit(changed && is_administrator(0) && is_administrator(kNobody) && !is_administrator(kNobody - 1) ? 0 : 1);
+        const bool changed = setgid(kNobody) == 0 && setuid(kNobody) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0;
+        _exit(changed && is_administrator(getpid(), kNobody) && !is_administrator(getpid(), kNobody - 1) ? 0 : 1);
     });
     EXPECT_EQ(child.wait(), 0);
+}
+
+// More than the 8 that one user may have open.
+TEST_F(Authorize, WhoHasLeftKeepsNobodyFromAskingPolkit)
+{
+    int told[2];
+    ASSERT_EQ(pipe2(told, O_CLOEXEC), 0);
+    const UniqueFd reader(told[0]);
+    const UniqueFd writer(told[1]);
+    const auto polkit = start_polkit(writer.get());
+    const auto next_word = [&] {
+        pollfd look{reader.get(), POLLIN, 0};
+        char word = 0;
+        return poll(&look, 1, static_cast<int>(std::chrono::milliseconds(kHung).count())) == 1 &&
+                       read(reader.get(), &word, 1) == 1
+                   ? word
+                   : ' ';
+    };
+    for (int round = 0; round < 10; ++round) {
+        Child asks([&] {
+            if (setgid(kNobody) == 0 && setuid(kNobody) == 0) {
+                auto client = daemon->direct();
+                client.allow_interaction();
+                (void)client.call(names::kRoot, names::kManager, "VerifyAll", {});
+                _exit(write(writer.get(), "!", 1) == 1 ? 0 : 1);    // it was answered
+            }
+        });
+        ASSERT_EQ(next_word(), '?') << round;
+        asks.signal(SIGKILL);
+        ASSERT_EQ(next_word(), 'x') << round;
+    }
+}
+
+TEST_F(Authorize, NobodyIsToldTheMachinesId)
+{
+    for (const bool by_bus : {false, true}) {
+        auto client = daemon->by(by_bus);
+        const auto id = client.call(names::kRoot, "org.freedesktop.DBus.Peer", "GetMachineId", {});
+        ASSERT_FALSE(id);
+        EXPECT_NE(id.error().message.find("does not tell"), std::string::npos) << id.error().message;
+    }
+}
+
+TEST_F(Authorize, AnErrorShowsNoControlCharacters)
+{
+    auto client = daemon->direct();
+    const auto found = client.call(names::kRoot, names::kManager, "GetDevice",
+                                   {bus::Value(std::string("a\x1b[2J\nb"))});
+    ASSERT_FALSE(found);
+    EXPECT_NE(found.error().message.find("`a\\x1b[2J\\x0ab`"), std::string::npos) << found.error().message;
+}
+
+// polkit, which allows uid 0 everything, is not asked.
+TEST_F(Authorize, TheRootOfAContainerIsAUser)
+{
+    const auto polkit = start_polkit();
+    daemon->dir().write("etc/rdma-qos/policy.yaml", "version: 1\nbogus: hidden\n");
+    for (const bool by_bus : {false, true}) {
+        for (const auto& [method, arguments] : std::vector<std::pair<std::string, std::vector<bus::Value>>>{
+                 {"Reload", {}}, {"Revert", {}}, {"DisableAll", {}}, {"EnableDevice", {bus::Value("mlx5_0")}}}) {
+            const auto answer = said_by(become_contained_root, by_bus, [&](bus::Client& client) {
+                const auto reply = client.call(names::kRoot, names::kManager, method, arguments);
+                return reply ? "ok" : std::string(dbus_name(reply.error().code)) + " " + reply.error().message;
+            });
+            EXPECT_TRUE(answer.starts_with("org.freedesktop.DBus.Error.AccessDenied")) << method << ": " << answer;
+            EXPECT_NE(answer.find("you are not the root of this host"), std::string::npos) << answer;
+        }
+        const std::string plan = said_by(become_contained_root, by_bus, [](bus::Client& client) {
+            const auto reply = client.call(names::kRoot, names::kManager, "Plan", {bus::Value(bus::Dict())});
+            return reply ? diagnostics_of(*reply->front().as<bus::Dict>()) : reply.error().message;
+        });
+        EXPECT_NE(plan.find("policy.yaml:2:1: error: unknown key"), std::string::npos) << plan;
+        EXPECT_EQ(plan.find("hidden"), std::string::npos) << "lines of the host's files: " << plan;
+        EXPECT_EQ(said_by(become_contained_root, by_bus,
+                          [](bus::Client& client) { return register_session(client, {}) ? "ok" : "refused"; }),
+                  "ok");
+    }
 }
 
 TEST_F(Authorize, WithoutPolkitOnlyRootManages)
@@ -315,6 +427,9 @@ TEST_F(Authorize, TheSocketIsForTheGroupOfTheSettings)
     EXPECT_TRUE(refused.starts_with("only root and the group `65533` may use this socket")) << refused;
     EXPECT_EQ(as_nobody(true, "Register", {bus::Value(bus::Dict())}), "ok") << "on the system bus nothing is attached";
     EXPECT_TRUE(root.call(names::kRoot, names::kManager, "Explain", {bus::Value(bus::Dict())})) << "root may";
+    EXPECT_EQ(said_by(become_contained_root, false,
+                      [](bus::Client& client) { return register_session(client, {}) ? "ok" : "refused"; }),
+              "refused");
 
     let(kNobody);
     EXPECT_EQ(as_nobody(false, "Register", {bus::Value(bus::Dict())}), "ok");

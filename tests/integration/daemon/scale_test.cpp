@@ -1,7 +1,11 @@
 // Many connections, sessions and queue pairs; limits of one user.
+#include <fstream>
+#include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -16,6 +20,13 @@ namespace names = bus::names;
 DaemonOptions direct_only(const std::string& settings = {})
 {
     return {kTwoLevelPolicy, kTwoDevices, settings, false, RDMAQOS_DAEMON};
+}
+
+std::string slurp(const std::filesystem::path& path)
+{
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
 }
 
 void raise_descriptors()
@@ -133,20 +144,97 @@ TEST(Scale, LimitsOfOneUser)
     EXPECT_EQ(more.size(), 5U);
 }
 
-TEST(Scale, TooManyRequestsAreRefusedNotServed)
+// Many at a time: one after the other, a busy machine makes fewer.
+std::size_t refused_of_many(bus::Client& client)
 {
-    const Daemon daemon(direct_only("version: 1\nlimits: {requests-per-second-per-uid: 5}\n"));
-    auto client = daemon.direct();
-    // Many at a time: one after the other, a busy machine makes fewer.
     std::size_t refused = 0;
     for (const auto& answer :
          client.call_each(std::vector<std::string>(200, names::kRoot), names::kManager, "ListLevels")) {
-        if (!answer) {
-            EXPECT_EQ(answer.error().code, ErrorCode::LimitReached);
-            ++refused;
-        }
+        refused += !answer && answer.error().code == ErrorCode::LimitReached ? 1 : 0;
     }
-    EXPECT_GT(refused, 0U);
+    return refused;
+}
+
+// A child that is this user from its beginning; with another uid than 0, root must run this.
+template <typename Do>
+std::unique_ptr<Child> start_as(uid_t user, Do what)
+{
+    return std::make_unique<Child>([&] {
+        const bool became = geteuid() != 0 || (setgid(user) == 0 && setuid(user) == 0);
+        _exit(became && what() ? 0 : 1);
+    });
+}
+
+TEST(Scale, TooManyRequestsAreRefusedNotServed)
+{
+    constexpr uid_t kUser = 65533;
+    const Daemon daemon(direct_only("version: 1\nlimits: {requests-per-second-per-uid: 5}\n"));
+    EXPECT_EQ(start_as(kUser,
+                       [&] {
+                           auto client = daemon.direct();
+                           return refused_of_many(client) > 0;
+                       })
+                  ->wait(),
+              0);
+    if (geteuid() == 0) {
+        auto root = daemon.direct();
+        EXPECT_EQ(refused_of_many(root), 0U) << "root is always answered";
+    }
+}
+
+// A status must not grow with what others have, nor be charged to who asks.
+TEST(Scale, SessionsOfOthersTakeNobodysAnswersAway)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can be several users";
+    }
+    constexpr uid_t kMany = 65533;
+    constexpr uid_t kOther = 65532;
+    constexpr std::uint64_t kSessions = 1500;    // more than rdma-qosctl lists for a status
+    const Daemon daemon(direct_only("version: 1\nlimits: {requests-per-second-per-uid: 1000}\n"));
+    int ends[2];
+    ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    const UniqueFd reader(ends[0]);
+    UniqueFd writer(ends[1]);
+    const auto crowd = start_as(kMany, [&] {
+        auto client = daemon.direct();
+        for (std::uint64_t count = 0; count < kSessions;) {
+            count += register_session(client, {}) ? 1 : 0;    // else it was too fast
+        }
+        return write(writer.get(), "x", 1) == 1 && pause() == 0;
+    });
+    writer.reset();
+    char byte = 0;
+    ASSERT_EQ(read(reader.get(), &byte, 1), 1);
+
+    const auto is_answered = [&] {
+        auto client = daemon.direct();
+        for (int round = 0; round < 5; ++round) {
+            const auto devices = client.managed_objects(names::kDevices);
+            const auto all = client.managed_objects();
+            const auto counts = client.call(names::kRoot, names::kManager, "CountSessions", {});
+            if (!devices || devices->size() != 2 || !all || all->size() != kSessions + 2 || !counts) {
+                return false;
+            }
+            bool found = false;
+            for (const auto& count : *counts->front().as<std::vector<bus::Dict>>()) {
+                found = found || (text_of(count, "uid") == std::to_string(kMany) &&
+                                  text_of(count, "sessions") == std::to_string(kSessions));
+            }
+            if (!found) {
+                return false;
+            }
+        }
+        return true;
+    };
+    EXPECT_EQ(start_as(kOther, is_answered)->wait(), 0);
+    EXPECT_TRUE(is_answered());
+    for (int round = 0; round < 5; ++round) {
+        const auto out = daemon.dir().path() / "status.txt";
+        Child status({RDMAQOS_CTL, "--root", daemon.root().string(), "status"}, {}, out);
+        EXPECT_EQ(status.wait(), 0) << slurp(out);
+        EXPECT_NE(slurp(out).find("1500 of 1 user"), std::string::npos) << slurp(out);
+    }
 }
 
 }    // namespace

@@ -90,9 +90,12 @@ TEST(FileCloser, ManyUsersWhoseClosesHangLeaveRootAThread)
         hanging.push_back(std::make_unique<test::Lingering>());
         closer.close(user, std::move(hanging.back()->socket));
     }
+    Watched of_container;
     Watched watched;
-    closer.close(0, std::move(watched.writer));
+    closer.close(0, std::move(of_container.writer));
+    closer.close(Account::root(), std::move(watched.writer));
     EXPECT_TRUE(watched.is_closed());
+    EXPECT_FALSE(of_container.is_closed(test::kMoment)) << "uid 0 of a container is one user more";
 }
 
 }    // namespace

@@ -133,7 +133,14 @@ TEST(Utf8, ValidityAndPrintableForm)
         {"\x1b[31m", true, "\\x1b[31m"},
         {"\xc2\x9b"
          "31m",
-         true, "\\xc2\\x9b31m"},    // CSI as one C1 character
+         true, "\\xc2\\x9b31m"},                                      // CSI as one C1 character
+        {"admin\xe2\x80\xaemlx", true, "admin\\xe2\\x80\\xaemlx"},    // U+202E: what follows runs from right to left
+        {"a\xe2\x80\xa8"
+         "b",
+         true, "a\\xe2\\x80\\xa8b"},    // U+2028: a new line
+        {"\xe2\x80\x8b\xe2\x80\x8f", true, "\\xe2\\x80\\x8b\\xe2\\x80\\x8f"},
+        {"\xe2\x80\x8a\xe2\x80\x90\xe2\x80\xa7\xe2\x80\xaf", true, "\xe2\x80\x8a\xe2\x80\x90\xe2\x80\xa7\xe2\x80\xaf"},
+        {"\xe2\x81\xa6\xd8\x9c\xef\xbb\xbf", true, "\\xe2\\x81\\xa6\\xd8\\x9c\\xef\\xbb\\xbf"},
         {std::string("a\0b", 3), false, "a\\x00b"},
         {"\x80", false, "\\x80"},
         {"\xc3", false, "\\xc3"},

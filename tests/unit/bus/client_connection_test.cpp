@@ -1,12 +1,20 @@
 // What a client may send, and what happens to one that sends something else.
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
 #include <string>
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/bus/client.h"
+#include "tests/support/contained.h"
 #include "tests/support/patience.h"
+#include "tests/support/process.h"
 #include "tests/support/raw_client.h"
 #include "tests/support/toy_server.h"
 
@@ -120,6 +128,46 @@ TEST(ClientConnection, AMessageThatDoesNotEndEndsTheConnection)
     raw.say(ping().substr(0, 30));
     EXPECT_TRUE(raw.is_closed());
     EXPECT_TRUE(echo(*honest, text_of_size(10)));
+}
+
+// Half a message of 256 KiB where a user may have 64 KiB of them.
+bool may_have_much_unfinished(const std::filesystem::path& path)
+{
+    const Raw raw(path);
+    raw.authenticate();
+    std::string bytes = ping().substr(0, 16);
+    constexpr std::uint32_t kBody = 256U << 10U;
+    std::memcpy(bytes.data() + 4, &kBody, sizeof(kBody));
+    bytes = bytes + ping().substr(16) + std::string(128U << 10U, 'x');
+    for (std::size_t at = 0; at < bytes.size(); at += 4096) {
+        const std::string part = bytes.substr(at, 4096);
+        if (send(raw.fd(), part.data(), part.size(), MSG_NOSIGNAL) < 0) {
+            return false;
+        }
+    }
+    int unread = 1;
+    return test::eventually([&] { return ioctl(raw.fd(), SIOCOUTQ, &unread) == 0 && unread == 0; }) &&
+           recv(raw.fd(), bytes.data(), 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+TEST(ClientConnection, OnlyTheHostsRootMayHaveMuchUnfinished)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can become the root of a container";
+    }
+    ServerLimits limits;
+    limits.client.unfinished_of_user = 64U << 10U;
+    const ToyServer server(limits);
+    const auto tried_as = [&](bool contained) {
+        test::Child child([&] {
+            const bool is_it = !contained || test::become_contained_root();
+            _exit(!is_it ? 2 : may_have_much_unfinished(server.path()) ? 0 : 1);
+        });
+        const auto status = child.wait();
+        return status && WIFEXITED(*status) ? WEXITSTATUS(*status) : -1;
+    };
+    EXPECT_EQ(tried_as(false), 0);
+    EXPECT_EQ(tried_as(true), 1);
 }
 
 TEST(ClientConnection, AMessageThatNobodyCanWantEndsTheConnection)

@@ -83,6 +83,35 @@ TEST(Server, LimitsConnectionsPerUser)
     EXPECT_TRUE(Client::connect_direct(server.path()));
 }
 
+// Device files that clients have handed over count with their connections: neither may take what the other leaves.
+TEST(Server, DescriptorsThatAreKeptLeaveRoomForFewerConnections)
+{
+    ToyServer server;
+    constexpr std::size_t kRoom = 60;
+    auto& descriptors = server.shares().descriptors();
+    descriptors.set_room(kRoom);
+    const auto connect_all = [&server] {
+        std::vector<Client> clients;
+        while (clients.size() < kRoom) {
+            auto client = Client::connect_direct(server.path());
+            if (!client || !client->call(names::kRoot, names::kManager, "Echo", {Value(Dict())})) {
+                break;
+            }
+            clients.push_back(std::move(*client));
+        }
+        return clients.size();
+    };
+    const std::size_t alone = connect_all();
+    EXPECT_GE(alone, 4U);
+    EXPECT_TRUE(test::eventually([&] { return descriptors.in_all() == 0; })) << descriptors.in_all();
+    auto held = descriptors.take(4711, 24);
+    ASSERT_TRUE(held);
+    EXPECT_LT(connect_all(), alone);
+    held.reset();
+    EXPECT_TRUE(test::eventually([&] { return descriptors.in_all() == 0; })) << descriptors.in_all();
+    EXPECT_EQ(connect_all(), alone);
+}
+
 TEST(Server, DropsWhoDoesNotAuthenticate)
 {
     ServerLimits limits;
@@ -141,7 +170,7 @@ TEST(Server, ARefusedConnectionIsClosed)
 
 ServerOptions at(const std::filesystem::path& path)
 {
-    return {path, {}, {}, [](std::uint32_t, UniqueFd) {}};
+    return {path, {}, {}, [](Account, UniqueFd) {}};
 }
 
 TEST(Server, ReplacesTheSocketOfADaemonThatDied)

@@ -37,6 +37,38 @@ TEST(LostLevels, StatusCountsWhoIsWithoutOne)
     expect_golden("ctl/status-without-level.json", to_text(json.at("without-level")));
 }
 
+// Where there are too many sessions to list, counts say the same.
+TEST(LostLevels, CountsOfSessionsAreAsGoodAsSessions)
+{
+    World world = sample_world();
+    world.sessions.push_back(sample_session_without_level());
+    const auto listed = lost_levels(world);
+    ASSERT_EQ(listed.size(), 1U);
+    world.sessions.clear();
+    EXPECT_TRUE(lost_levels(world).empty());
+    bus::Dict lost = dict({{"lost-level", listed[0].level},
+                           {"lost-reason", listed[0].reason},
+                           {"lost-revision", listed[0].revision},
+                           {"lost-at", listed[0].at},
+                           {"sessions", std::uint64_t{40'000}},
+                           {"queue-pairs", std::uint64_t{80'000}}});
+    world.session_counts = {
+        dict({{"uid", 1000U}, {"sessions", std::uint64_t{50'000}}, {"queue-pairs", std::uint64_t{1}}}),
+        dict({{"uid", 1001U}, {"sessions", std::uint64_t{3'248}}, {"queue-pairs", std::uint64_t{1}}}),
+        dict({{"state", "detached"}, {"sessions", std::uint64_t{7}}}),
+        std::move(lost),
+        dict({{"cause", "nothing-asked"}, {"queue-pairs", std::uint64_t{5}}}),
+        dict({{"cause", "pacing"}, {"queue-pairs", std::uint64_t{9}}})};
+    const std::string text = render_status(world, find_problems(world), Colour::Off);
+    EXPECT_THAT(text, HasSubstr("53248 of 2 users"));
+    EXPECT_THAT(text, HasSubstr("80000 queue pairs of 40000 sessions, formerly in " + listed[0].level));
+    EXPECT_THAT(text, HasSubstr("7 sessions are detached"));
+    EXPECT_THAT(text, HasSubstr("9 queue pairs not held to what their level says: cause `pacing`"));
+    const Json json = status_json(world, find_problems(world));
+    EXPECT_EQ(json.at("sessions"), 53'248);
+    EXPECT_EQ(json.at("without-level").size(), 1U);
+}
+
 TEST(LostLevels, PlansNameWhoWouldLoseALevel)
 {
     PlanReport report;

@@ -248,13 +248,16 @@ TEST_F(LoopCallsTest, AGatheringWithoutPatienceNamesWhatIsMissing)
 class LoaderTest : public LoopCallsTest {
 protected:
     // Reads for this user: its name is in `order` when it was its turn.
-    Result<void> read_for(std::uint32_t uid)
+    Result<void> read_for(Account account)
     {
-        if (auto room = loader.has_room(uid); !room) {
+        if (auto room = loader.has_room(account); !room) {
             return room;
         }
         loader.run_for(
-            uid, [this, uid] { return [this, uid] { read(std::to_string(uid)); }; },
+            account,
+            [this, account] {
+                return [this, account] { read(account.is_root() ? "root" : std::to_string(account.uid())); };
+            },
             [this](const Result<void>&) { ++answered; });
         return {};
     }
@@ -270,19 +273,21 @@ protected:
     Loader loader{loop};
 };
 
-TEST_F(LoaderTest, AReloadWaitsForOnePlanAndRootGoesBeforeOthers)
+TEST_F(LoaderTest, NothingOfRootsWaitsForPlansOfOthers)
 {
     std::promise<void> open;
     loader.run_for(
         1, [&] { return [opened = open.get_future().share()] { opened.wait(); }; },
         [this](const Result<void>&) { ++answered; });
-    for (const std::uint32_t uid : {2U, 3U, 0U, 0U}) {
-        EXPECT_TRUE(read_for(uid));
+    for (const Account account : {Account(2), Account(3), Account::root(), Account::root()}) {
+        EXPECT_TRUE(read_for(account));
     }
     loader.run([this] { read("reload"); }, [this](const Result<void>&) { ++answered; });
+    wait_for([this] { return answered == 3; });
+    EXPECT_EQ(order, (std::vector<std::string>{"root", "reload", "root"})) << "while that of user 1 is read";
     open.set_value();
     wait_for([this] { return answered == 6; });
-    EXPECT_EQ(order, (std::vector<std::string>{"reload", "0", "0", "2", "3"}));
+    EXPECT_EQ(order, (std::vector<std::string>{"root", "reload", "root", "2", "3"}));
 }
 
 TEST_F(LoaderTest, AUserHasOneAndAFewWaitInAll)
@@ -299,7 +304,8 @@ TEST_F(LoaderTest, AUserHasOneAndAFewWaitInAll)
     ASSERT_FALSE(late);
     EXPECT_EQ(late.error().code, ErrorCode::Busy);
     EXPECT_EQ(late.error().message, "too many policies wait to be read; try again later");
-    EXPECT_TRUE(read_for(0)) << "root has places of its own";
+    EXPECT_FALSE(read_for(0)) << "uid 0 of a container is one user more";
+    EXPECT_TRUE(read_for(Account::root())) << "root has places of its own";
     open.set_value();
     wait_for([this] { return answered == 2 + Loader::kMostOfOthers; });
     EXPECT_TRUE(read_for(1));

@@ -1,5 +1,6 @@
 // Every message the readers can give, as people see it. A case is tests/golden/diagnostics/NAME.yaml; "# file: NAME"
-// lines divide it into the files that are read together, "# kind: settings" (fabric, simulation, loads) names another reader.
+// lines divide it into the files that are read together, "# kind: settings" (fabric, simulation, loads) names another
+// reader.
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
@@ -159,7 +160,7 @@ TEST(GoldenDiagnosticsOfHosts, AreAsAccepted)
     const auto lock = TransientLock::try_now(transient.path());
     text += "error: " + to_string(TransientLock::try_now(transient.path()).error()) + '\n';
     const TempDir blocked;
-    std::filesystem::create_directories(blocked.path() / "run/rdma-qos/.policy.lock");
+    std::filesystem::create_directories(blocked.path() / "var/lib/rdma-qos/policy.lock");
     text += "error: " + to_string(TransientLock::try_now(blocked.path()).error()) + '\n';
     const TempDir file;
     file.write("run", "a file where a directory is expected");

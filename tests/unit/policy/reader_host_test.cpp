@@ -230,8 +230,10 @@ TEST(TransientLock, IsHeldByOneAtATime)
     }
     EXPECT_TRUE(TransientLock::try_now(root.path()));
     using fs::perms;
-    EXPECT_EQ(fs::status(root.path() / "run/rdma-qos/.policy.lock").permissions(),
+    EXPECT_EQ(fs::status(root.path() / "var/lib/rdma-qos/policy.lock").permissions(),
               perms::owner_read | perms::owner_write);
+    EXPECT_EQ(fs::status(root.path() / "var/lib/rdma-qos").permissions(), perms::owner_all);
+    EXPECT_FALSE(fs::exists(root.path() / "run/rdma-qos/.policy.lock")) << "containers have this folder";
 }
 
 TEST(TimeOfATransient, IsReadAndWritten)

@@ -150,6 +150,17 @@ TEST(AnswerKeys, OfSessions)
     expect_all(kOwnerKeys, keys_in(written([&](Writer& writer) { write(writer, owner); })), "owner");
 }
 
+TEST(AnswerKeys, OfCountedSessions)
+{
+    SessionCounts counts;
+    counts.of_users[1000] = {2, 3};
+    counts.detached = 1;
+    const auto lost = std::make_shared<LostLevel>(LostLevel{"rpc", LossReason::Renamed, "fast", true, "1f", {}});
+    counts.lost[lost] = {1, 2};
+    counts.unenforced["device-refused"] = 1;
+    expect_all(kSessionCountKeys, keys_in(written([&](Writer& writer) { write(writer, counts); })), "session count");
+}
+
 TEST(AnswerKeys, OfTheHost)
 {
     Identity owner;

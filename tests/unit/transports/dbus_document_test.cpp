@@ -71,6 +71,7 @@ const std::map<std::string, std::string>& tables()
         {"owner", table_of(kOwnerKeys)},
         {"host queue pair", table_of(kHostQueuePairKeys)},
         {"host count", table_of(kHostCountKeys)},
+        {"session count", table_of(kSessionCountKeys)},
         {"path answer", table_of(kPathAnswerKeys)},
         {"diagnostic", table_of(kDiagnosticKeys)},
         {"finding", table_of(kFindingKeys)},

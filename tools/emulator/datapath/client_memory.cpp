@@ -1,62 +1,84 @@
 #include "tools/emulator/datapath/client_memory.h"
 
-#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <string>
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "lib/base/process_state.h"
+#include "lib/base/result.h"
 
 namespace rdmaqos::emulator {
 namespace {
 
-void* in_client(std::uint64_t address)
+// The kernel lets whoever may trace the process open this, and from then on it leads to the memory that the process
+// had, which an exec destroys. process_vm_readv(2) would ask by number each time, and find a setuid program's.
+//
+// An emulator of root may trace everybody, and the process may have executed such a program since it called. So the
+// owner of the file, which the kernel asks who may trace the process, must still be who called: of what was executed
+// with other rights, and of what does not let itself be traced, it is root.
+Result<UniqueFd> open_memory(MemoryOwner owner)
 {
-    return reinterpret_cast<void*>(address);    // NOLINT(performance-no-int-to-ptr): of another process
+    const std::string path = "/proc/" + std::to_string(owner.process) + "/mem";
+    UniqueFd memory(open(path.c_str(), O_RDWR | O_CLOEXEC));
+    if (!memory) {
+        return fail(error_from_errno(ErrorCode::Io, errno, path));
+    }
+    struct stat status {};
+    if (stat(path.c_str(), &status) != 0) {    // not fstat(): that says whose it was when it was opened
+        return fail(error_from_errno(ErrorCode::Io, errno, path));
+    }
+    if (status.st_uid != owner.user) {
+        return fail(error_from_errno(ErrorCode::Io, EPERM, path));
+    }
+    return memory;
 }
 
 }    // namespace
 
-ClientProcess::ClientProcess(pid_t process)
-    : number(process), handle(static_cast<int>(syscall(SYS_pidfd_open, process, 0)))
+ClientProcess::ClientProcess(MemoryOwner owner)
+    : number(owner.process), handle(static_cast<int>(syscall(SYS_pidfd_open, owner.process, 0))),
+      memory(open_memory(owner).value_or(UniqueFd()))
 {
+}
+
+bool ClientProcess::is_gone() const
+{
+    // Nothing is at 0: what is there says so, and what is gone reads as empty. A process that ends loses its memory
+    // first: until it is waited for, it can still be signalled.
+    std::uint8_t byte = 0;
+    return has_ended || (memory && pread(memory.get(), &byte, sizeof(byte), 0) == 0);
 }
 
 bool ClientMemory::read(std::uint64_t address, std::span<std::uint8_t> to) const
 {
-    const iovec here{to.data(), to.size()};
-    const iovec there{in_client(address), to.size()};
-    return to.empty() || (!process_->has_ended && process_vm_readv(process_->number, &here, 1, &there, 1, 0) ==
-                                                      static_cast<ssize_t>(to.size()));
+    return to.empty() ||
+           (!process_->has_ended && pread(process_->memory.get(), to.data(), to.size(), static_cast<off_t>(address)) ==
+                                        static_cast<ssize_t>(to.size()));
 }
 
 bool ClientMemory::write(std::uint64_t address, std::span<const std::uint8_t> from) const
 {
-    const iovec here{const_cast<std::uint8_t*>(from.data()), from.size()};    // NOLINT(*-const-cast): only read
-    const iovec there{in_client(address), from.size()};
-    return from.empty() || (!process_->has_ended && process_vm_writev(process_->number, &here, 1, &there, 1, 0) ==
-                                                        static_cast<ssize_t>(from.size()));
+    return from.empty() ||
+           (!process_->has_ended && pwrite(process_->memory.get(), from.data(), from.size(),
+                                           static_cast<off_t>(address)) == static_cast<ssize_t>(from.size()));
 }
 
 bool ClientMemory::write_completion(std::uint64_t address, const CompletionBytes& completion) const
 {
     // The kernel locks the program's memory for each part: nobody sees the second before the first, on whatever
     // processor.
-    constexpr std::size_t kLast = std::tuple_size_v<CompletionBytes> - 1;
-    const iovec here{const_cast<std::uint8_t*>(completion.data()), completion.size()};    // NOLINT(*-const-cast)
-    const std::array there{iovec{in_client(address), kLast}, iovec{in_client(address + kLast), 1}};
-    return !process_->has_ended && process_vm_writev(process_->number, &here, 1, there.data(), there.size(), 0) ==
-                                       static_cast<ssize_t>(completion.size());
+    const auto bytes = std::span(completion);
+    return write(address, bytes.first(bytes.size() - 1)) && write(address + bytes.size() - 1, bytes.last(1));
 }
 
 bool ClientMemory::is_gone() const
 {
-    // A process that ends loses its memory first: until it is waited for, it can still be signalled.
-    return process_->has_ended || try_to_read(process_->number, 0) == ESRCH;
+    return process_->is_gone();
 }
 
 std::optional<std::vector<RunnableThread>> ClientMemory::runnable_threads() const
@@ -82,12 +104,10 @@ std::optional<std::vector<RunnableThread>> ClientMemory::runnable_threads() cons
     return count == 0 || process_->has_ended ? std::nullopt : std::optional(std::move(threads));
 }
 
-int try_to_read(pid_t process, std::uint64_t address)
+int why_not_usable(MemoryOwner owner)
 {
-    std::uint8_t byte = 0;
-    const iovec here{&byte, sizeof(byte)};
-    const iovec there{in_client(address), sizeof(byte)};
-    return process_vm_readv(process, &here, 1, &there, 1, 0) < 0 ? errno : 0;
+    const auto memory = open_memory(owner);
+    return memory ? 0 : memory.error().sys_errno;
 }
 
 }    // namespace rdmaqos::emulator

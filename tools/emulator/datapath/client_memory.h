@@ -18,12 +18,22 @@
 
 namespace rdmaqos::emulator {
 
-// A process whose memory is used. Its number may be another's after its end: once that is seen, nobody's memory is used.
+// Whose memory it is: a process, and the user as whom it has called.
+struct MemoryOwner {
+    pid_t process = 0;
+    uid_t user = 0;
+};
+
+// A process whose memory is used. That is the memory which it has when this is made: neither what another program that
+// it executes has, perhaps with the rights of another user, nor that of a later process of the same number.
 struct ClientProcess {
-    explicit ClientProcess(pid_t process);
+    explicit ClientProcess(MemoryOwner owner);
+    // The memory is gone: the process has ended, or is another program.
+    [[nodiscard]] bool is_gone() const;
 
     const pid_t number;
     const UniqueFd handle;    // pidfd_open(2): readable when it has ended
+    const UniqueFd memory;    // /proc/PID/mem, which stays with what it was opened for; empty: this process may not
     std::atomic<bool> has_ended{false};
 };
 
@@ -36,7 +46,7 @@ public:
     [[nodiscard]] bool write(std::uint64_t address, std::span<const std::uint8_t> from) const;
     // Its last byte, which says whose the completion is, after all others.
     [[nodiscard]] bool write_completion(std::uint64_t address, const CompletionBytes& completion) const;
-    // The process has ended: what it had posted is nobody's.
+    // The process has ended, or is another program: what it had posted is nobody's.
     [[nodiscard]] bool is_gone() const;
 
     // Its threads that have a processor or wait for one. Empty: it has ended, or has too many threads to look at each, or the
@@ -47,7 +57,8 @@ private:
     std::shared_ptr<const ClientProcess> process_;
 };
 
-// Whether this process may read that one's memory; else the errno. `address`: of something that is there.
-[[nodiscard]] int try_to_read(pid_t process, std::uint64_t address);
+// Why this process may not use that memory, an errno; 0: it may. EPERM: nor may the user, who could otherwise use the
+// memory of a setuid program by this process.
+[[nodiscard]] int why_not_usable(MemoryOwner owner);
 
 }    // namespace rdmaqos::emulator

@@ -110,12 +110,18 @@ DeviceState& Engine::of(Device& device)
     return *devices_.emplace_back(std::make_unique<DeviceState>(device, static_cast<std::uint32_t>(devices_.size())));
 }
 
-ClientMemory Engine::memory_of(pid_t process)
+ClientMemory Engine::memory_of(MemoryOwner owner)
 {
-    auto& known = processes_[process];
-    if (!known || known->has_ended) {
-        known = std::make_shared<ClientProcess>(process);
-        watch(watched_, known->handle.get(), kProcess | static_cast<std::uint32_t>(process));
+    auto& known = processes_[owner.process];
+    if (known && known->is_gone()) {
+        // Whatever still has it is of the program before.
+        known->has_ended = true;
+        (void)epoll_ctl(watched_.get(), EPOLL_CTL_DEL, known->handle.get(), nullptr);
+        known.reset();
+    }
+    if (!known) {
+        known = std::make_shared<ClientProcess>(owner);
+        watch(watched_, known->handle.get(), kProcess | static_cast<std::uint32_t>(owner.process));
     }
     return ClientMemory(known);
 }

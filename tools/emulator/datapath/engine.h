@@ -37,7 +37,7 @@ public:
     // ---- with an Access ----
 
     [[nodiscard]] DeviceState& of(Device& device);
-    [[nodiscard]] ClientMemory memory_of(pid_t process);
+    [[nodiscard]] ClientMemory memory_of(MemoryOwner owner);
     void remove(const std::shared_ptr<QueuePair>& queue_pair);
     // What is under way there finds no memory any more. By the key: the same memory may be registered more than once.
     void take_away(const DeviceState& device, std::uint32_t key);

@@ -61,7 +61,7 @@ void Hardware::add(Device& device, CompletionQueueMemory memory)
     DeviceState& state = engine_->of(device);
     const auto number = memory.number;
     const auto page = state.pages.find(memory.page);
-    auto client = engine_->memory_of(memory.process);
+    auto client = engine_->memory_of(memory.owner);
     const auto queue = std::make_shared<CompletionQueue>(std::move(memory), std::move(client));
     state.completion_queues[number] = queue;
     if (page != state.pages.end()) {
@@ -90,7 +90,7 @@ void Hardware::add(Device& device, const MemoryRegion& region)
 {
     const Engine::Access access(*engine_);
     engine_->of(device).regions.insert_or_assign(region.key,
-                                                 DeviceState::Region{region, engine_->memory_of(region.process)});
+                                                 DeviceState::Region{region, engine_->memory_of(region.owner)});
 }
 
 void Hardware::remove_region(Device& device, std::uint32_t key)
@@ -106,7 +106,7 @@ void Hardware::add(Device& device, SharedReceiveQueueMemory memory)
 {
     const Engine::Access access(*engine_);
     auto& queue = engine_->of(device).shared_receive_queues[memory.number];
-    auto client = engine_->memory_of(memory.process);
+    auto client = engine_->memory_of(memory.owner);
     queue = std::make_shared<SharedReceiveQueue>(std::move(memory), std::move(client));
 }
 
@@ -128,7 +128,7 @@ void Hardware::add(Device& device, QueuePairMemory of_memory)
 {
     const Engine::Access access(*engine_);
     DeviceState& state = engine_->of(device);
-    auto client = engine_->memory_of(of_memory.process);
+    auto client = engine_->memory_of(of_memory.owner);
     const auto queue_pair = std::make_shared<QueuePair>(std::move(of_memory), std::move(client), state);
     const QueuePairMemory& memory = queue_pair->memory;
     queue_pair->send_queue = at(state.completion_queues, memory.send_queue);

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include <rdma/ib_user_verbs.h>
-#include <sys/types.h>
 
 #include "lib/base/file.h"
 #include "lib/model/firmware.h"
 #include "tools/emulator/async_event.h"
+#include "tools/emulator/datapath/client_memory.h"
 #include "tools/emulator/datapath/doorbell_page.h"
 #include "tools/emulator/datapath/traffic.h"
 
@@ -33,7 +33,7 @@ using EventSender = std::function<void(AsyncEvent)>;
 // Numbers are the device's, addresses the program's.
 struct CompletionQueueMemory {
     std::uint32_t number = 0;
-    pid_t process = 0;
+    MemoryOwner owner;
     std::uint64_t buffer = 0;
     std::uint64_t record = 0;    // consumer index, arm
     std::uint32_t entry_bytes = 64;
@@ -47,7 +47,7 @@ struct CompletionQueueMemory {
 struct MemoryRegion {
     std::uint32_t key = 0;
     std::uint32_t domain = 0;
-    pid_t process = 0;
+    MemoryOwner owner;
     std::uint64_t start = 0;
     std::uint64_t length = 0;
     std::uint64_t virtual_address = 0;    // what programs call `start` by
@@ -56,7 +56,7 @@ struct MemoryRegion {
 
 struct SharedReceiveQueueMemory {
     std::uint32_t number = 0;
-    pid_t process = 0;
+    MemoryOwner owner;
     std::uint64_t buffer = 0;
     std::uint64_t record = 0;
     std::uint32_t entries = 0;
@@ -68,7 +68,7 @@ struct SharedReceiveQueueMemory {
 struct QueuePairMemory {
     std::uint32_t number = 0;
     QueuePairType type = QueuePairType::Rc;
-    pid_t process = 0;
+    MemoryOwner owner;
     std::uint64_t send_buffer = 0;
     std::uint64_t receive_buffer = 0;
     std::uint64_t record = 0;         // producer indexes: of receive, of send requests

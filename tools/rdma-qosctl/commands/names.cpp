@@ -61,7 +61,7 @@ Result<ExitStatus> names(const Context& context, const std::string& kind)
         return ExitStatus::Ok;
     }
     // Without the queue pairs of the sessions, which may be many.
-    const auto objects = client->managed_objects();
+    const auto objects = client->managed_objects(kind == "devices" ? bus::names::kDevices : bus::names::kRoot);
     print(objects ? lines_of(to_world({}, *objects), kind) : std::string());
     return ExitStatus::Ok;
 }

@@ -35,13 +35,15 @@ namespace {
 constexpr std::size_t kPrincipalsShown = 16;
 constexpr std::string_view kForAnyReason = "true";    // as the parser of options has a flag without a value
 
-Result<World> ask(const Context& context)
+enum class Sessions : std::uint8_t { Needed, NotNeeded };
+
+Result<World> ask(const Context& context, Sessions sessions)
 {
     auto client = connect(context);
     if (!client) {
         return fail(client.error());
     }
-    return fetch_world(*client);
+    return sessions == Sessions::Needed ? fetch_world(*client) : fetch_devices(*client);
 }
 
 struct Chosen {
@@ -49,9 +51,10 @@ struct Chosen {
     std::vector<const DeviceView*> devices;    // of the world: all, or those that are named
 };
 
-Result<Chosen> ask_for(const Context& context, const std::vector<std::string>& names)
+Result<Chosen> ask_for(const Context& context, const std::vector<std::string>& names,
+                       Sessions sessions = Sessions::NotNeeded)
 {
-    auto world = ask(context);
+    auto world = ask(context, sessions);
     if (!world) {
         return fail(world.error());
     }
@@ -116,7 +119,7 @@ Result<ExitStatus> status(const Context& context, bool fail_on_problems)
     if (!client) {
         return fail(client.error());
     }
-    auto world = fetch_world(*client);
+    auto world = fetch_summary(*client);
     if (!world) {
         return fail(world.error());
     }
@@ -131,7 +134,7 @@ Result<ExitStatus> status(const Context& context, bool fail_on_problems)
 
 Result<ExitStatus> tree(const Context& context, const TreeOptions& options)
 {
-    const auto chosen = ask_for(context, options.devices);
+    const auto chosen = ask_for(context, options.devices, options.busy ? Sessions::Needed : Sessions::NotNeeded);
     if (!chosen) {
         return fail(chosen.error());
     }
@@ -201,7 +204,7 @@ Result<ExitStatus> sessions(const Context& context, const SessionFilter& filter)
     if (!filter.pid.empty() && !pid) {
         return fail(ErrorCode::InvalidArgument, fmt::format("`{}` is not a process id", printable(filter.pid)));
     }
-    auto world = ask(context);
+    auto world = ask(context, Sessions::Needed);
     if (!world) {
         return fail(world.error());
     }

@@ -52,6 +52,11 @@ std::string describe_sessions(const World& world)
     for (const auto& session : world.sessions) {
         users.insert(number_of(session.owner, "uid"));
     }
+    for (const auto& count : world.session_counts) {
+        if (const auto uid = find_number(count, "uid")) {
+            users.insert(*uid);
+        }
+    }
     std::uint64_t inside = 0;
     std::uint64_t outside = 0;
     for (const auto& session : world.sessions) {
@@ -59,10 +64,10 @@ std::string describe_sessions(const World& world)
             ++(text_of(queue_pair, "leaf").empty() ? outside : inside);
         }
     }
-    if (world.sessions.empty()) {
+    if (session_count(world) == 0) {
         return "none";
     }
-    return fmt::format("{} of {}; {}: {} in a leaf, {} in none", world.sessions.size(), counted(users.size(), "user"),
+    return fmt::format("{} of {}; {}: {} in a leaf, {} in none", session_count(world), counted(users.size(), "user"),
                        counted(inside + outside, "queue pair"), inside, outside);
 }
 
@@ -84,9 +89,17 @@ std::string describe_without_level(const World& world)
         static_cast<void>(note(session.grant));
         queue_pairs += static_cast<std::size_t>(std::ranges::count_if(session.queue_pairs, note));
     }
-    return sessions.empty() ? ""
-                            : fmt::format("{} of {}, formerly in {}", counted(queue_pairs, "queue pair"),
-                                          counted(sessions.size(), "session"), fmt::join(levels, ", "));
+    std::uint64_t session_count = sessions.size();
+    if (!world.session_counts.empty()) {
+        for (const auto& lost : lost_levels(world)) {
+            levels.insert(lost.level);
+            session_count += lost.sessions;
+            queue_pairs += lost.queue_pairs;
+        }
+    }
+    return levels.empty() ? ""
+                          : fmt::format("{} of {}, formerly in {}", counted(queue_pairs, "queue pair"),
+                                        counted(session_count, "session"), fmt::join(levels, ", "));
 }
 
 std::string describe_adoption(const AdoptionView& adoption)

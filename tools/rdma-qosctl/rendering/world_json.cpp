@@ -241,7 +241,7 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
     json["refused-devices"] = to_json(manager.refused_devices);
     json["state-failures"] = to_json(manager.state_failures);
     json["released-devices"] = manager.released_devices;
-    json["sessions"] = world.sessions.size();
+    json["sessions"] = session_count(world);
     json["queue-pairs"] = {{"inside", inside}, {"outside", outside}};
     json["without-level"] = Json::array();
     for (const auto& lost : lost_levels(world)) {

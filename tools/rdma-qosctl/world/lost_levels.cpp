@@ -1,5 +1,6 @@
 #include "tools/rdma-qosctl/world/lost_levels.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
@@ -37,6 +38,14 @@ std::vector<LostLevelView> lost_levels(const World& world)
         const auto& [level, at, reason, renamed_to, revision] = loss;
         lost.push_back({level, reason, renamed_to, revision, at, count.sessions.size(), count.queue_pairs});
     }
+    for (const auto& count : world.session_counts) {
+        if (std::string level = text_of(count, "lost-level"); !level.empty()) {
+            lost.push_back({std::move(level), text_of(count, "lost-reason"), text_of(count, "renamed-to"),
+                            text_of(count, "lost-revision"), number_of(count, "lost-at"), number_of(count, "sessions"),
+                            number_of(count, "queue-pairs")});
+        }
+    }
+    std::ranges::sort(lost, {}, [](const LostLevelView& each) { return std::tie(each.level, each.at); });
     return lost;
 }
 

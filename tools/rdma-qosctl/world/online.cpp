@@ -384,6 +384,61 @@ Result<World> fetch_world(bus::Client& client)
     return world;
 }
 
+Result<World> fetch_devices(bus::Client& client)
+{
+    auto manager = fetch_manager(client);
+    if (!manager) {
+        return fail(std::move(manager).error());
+    }
+    auto objects = client.managed_objects(bus::names::kDevices);
+    if (!objects) {
+        objects = client.managed_objects();    // of an older daemon
+    }
+    if (!objects) {
+        return fail(std::move(objects).error());
+    }
+    World world = to_world(std::move(*manager), *objects);
+    world.sessions.clear();
+    world.at = std::chrono::system_clock::now();
+    return world;
+}
+
+Result<World> fetch_summary(bus::Client& client)
+{
+    constexpr std::uint64_t kFewSessions = 1024;
+    constexpr std::uint64_t kFewQueuePairs = 16'384;
+    auto world = fetch_devices(client);
+    if (!world) {
+        return world;
+    }
+    std::uint64_t sessions = 0;
+    for (const auto& [name, count] : world->manager.statistics) {
+        sessions = name == "sessions-now" ? count : sessions;
+    }
+    std::uint64_t queue_pairs = 0;
+    for (const auto& device : world->devices) {
+        queue_pairs += device.queue_pairs_inside + device.queue_pairs_outside;
+    }
+    if (sessions <= kFewSessions && queue_pairs <= kFewQueuePairs) {
+        return fetch_world(client);
+    }
+    auto counts = call_manager<std::vector<bus::Dict>>(client, "CountSessions", {});
+    if (!counts) {
+        return fail(std::move(counts).error());
+    }
+    world->session_counts = std::move(*counts);
+    return world;
+}
+
+std::uint64_t session_count(const World& world)
+{
+    std::uint64_t sessions = world.sessions.size();
+    for (const auto& count : world.session_counts) {
+        sessions += count.contains("uid") ? number_of(count, "sessions") : 0;
+    }
+    return sessions;
+}
+
 Tree to_tree(const DeviceView& device)
 {
     Tree tree;

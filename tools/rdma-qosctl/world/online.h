@@ -72,6 +72,11 @@ private:
 
 [[nodiscard]] Result<ManagerView> fetch_manager(bus::Client& client);
 [[nodiscard]] Result<World> fetch_world(bus::Client& client);
+// Without sessions: how long that takes does not depend on how many others have.
+[[nodiscard]] Result<World> fetch_devices(bus::Client& client);
+// With sessions, if there are few; else with `session_counts`.
+[[nodiscard]] Result<World> fetch_summary(bus::Client& client);
+[[nodiscard]] std::uint64_t session_count(const World& world);
 
 // The scheduling tree it has, draining elements included.
 [[nodiscard]] Tree to_tree(const DeviceView& device);

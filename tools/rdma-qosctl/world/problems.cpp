@@ -189,14 +189,21 @@ void find_without_level(const World& world, std::vector<Problem>& problems)
 
 Unheld find_unenforced(const World& world)
 {
+    // The latter two are reported apart (find_without_level, find_monitored_levels).
+    const auto is_asked_for = [](std::string_view cause) {
+        return cause != "nothing-asked" && cause != "no-level" && cause != "level-monitor";
+    };
     Unheld result;
     std::map<std::string, std::size_t> reasons;
+    for (const auto& count : world.session_counts) {
+        if (const std::string cause = text_of(count, "cause"); !cause.empty() && is_asked_for(cause)) {
+            result.queue_pairs += number_of(count, "queue-pairs");
+            reasons[fmt::format("cause `{}`", cause)] += number_of(count, "queue-pairs");
+        }
+    }
     for (const auto& session : world.sessions) {
         for (const auto& queue_pair : session.queue_pairs) {
-            const std::string cause = text_of(queue_pair, "cause");
-            // The latter two are told apart (find_without_level, find_monitored_levels).
-            if (!flag_of(queue_pair, "enforced") && cause != "nothing-asked" && cause != "no-level" &&
-                cause != "level-monitor") {
+            if (!flag_of(queue_pair, "enforced") && is_asked_for(text_of(queue_pair, "cause"))) {
                 ++result.queue_pairs;
                 ++reasons[text_of(queue_pair, "reason")];
             }
@@ -236,6 +243,15 @@ std::vector<Problem> find_problems(const World& world)
                      ? "it is adopted again when its process opens a device again"
                      : "its process must attach its queue pairs again when the device is back; restart it if "
                        "it does not"});
+        }
+    }
+    for (const auto& count : world.session_counts) {
+        if (text_of(count, "state") == "detached") {
+            const std::uint64_t sessions = number_of(count, "sessions");
+            problems.push_back({false,
+                                fmt::format("{} {} detached: the device went away", counted(sessions, "session"),
+                                            sessions == 1 ? "is" : "are"),
+                                "their processes must register again; restart those that do not"});
         }
     }
     find_monitored_levels(world.manager.levels, problems);
