@@ -549,20 +549,7 @@ std::map<std::string, LevelUse> Service::level_uses() const
     for (const auto& [level, count] : state_->host.monitored("")) {
         uses[level] = {0, count, count};
     }
-    for (const auto& [id, session] : state_->sessions) {
-        ++uses[session.choice.membership.level].sessions;
-        for (const auto& [key, numbers] : session.queue_pairs) {
-            const ManagedDevice* device = state_->devices.find(key);
-            if (device == nullptr) {
-                continue;
-            }
-            for (const std::uint32_t number : numbers) {
-                if (const Member* member = device->book().find(number); member != nullptr) {
-                    ++uses[member->membership.level].queue_pairs;
-                }
-            }
-        }
-    }
+    count_levels(state_->sessions, state_->devices, uses);
     return uses;
 }
 

@@ -33,10 +33,9 @@ private:
     std::vector<std::shared_ptr<const LostLevel>> seen_;
 };
 
-void count_losses(const Session& session, const DeviceTable& devices, SessionCounts& counts)
+template <typename Visit>
+void for_each_member(const Session& session, const DeviceTable& devices, Visit visit)
 {
-    Losses losses(counts);
-    losses.note(session.choice.membership.lost, 0);
     for (const auto& [key, numbers] : session.queue_pairs) {
         const ManagedDevice* device = devices.find(key);
         if (device == nullptr) {
@@ -44,10 +43,17 @@ void count_losses(const Session& session, const DeviceTable& devices, SessionCou
         }
         for (const std::uint32_t number : numbers) {
             if (const Member* member = device->book().find(number); member != nullptr) {
-                losses.note(member->membership.lost, 1);
+                visit(*member);
             }
         }
     }
+}
+
+void count_losses(const Session& session, const DeviceTable& devices, SessionCounts& counts)
+{
+    Losses losses(counts);
+    losses.note(session.choice.membership.lost, 0);
+    for_each_member(session, devices, [&](const Member& member) { losses.note(member.membership.lost, 1); });
 }
 
 }    // namespace
@@ -62,7 +68,7 @@ SessionCounts count_sessions(const SessionTable& sessions, const DeviceTable& de
         auto& of_user = counts.of_users[session.owner->uid];
         ++of_user.sessions;
         of_user.queue_pairs += session.queue_pair_count();
-        counts.detached += session.state == SessionState::Detached ? 1 : 0;
+        counts.detached += session.state() == SessionState::Detached ? 1 : 0;
         count_losses(session, devices, counts);
     }
     for (const auto& [key, device] : devices) {
@@ -71,6 +77,14 @@ SessionCounts count_sessions(const SessionTable& sessions, const DeviceTable& de
         }
     }
     return counts;
+}
+
+void count_levels(const SessionTable& sessions, const DeviceTable& devices, std::map<std::string, LevelUse>& uses)
+{
+    for (const auto& [id, session] : sessions) {
+        ++uses[session.choice.membership.level].sessions;
+        for_each_member(session, devices, [&](const Member& member) { ++uses[member.membership.level].queue_pairs; });
+    }
 }
 
 }    // namespace rdmaqos

@@ -2,6 +2,9 @@
 // have.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "daemon/model/session.h"
 #include "policy/model/policy.h"
 
@@ -13,5 +16,8 @@ class SessionTable;
 // Goes through all queue pairs; `policy` may be null.
 [[nodiscard]] SessionCounts count_sessions(const SessionTable& sessions, const DeviceTable& devices,
                                            const Policy* policy);
+
+// Adds who is in which level, by the level's name.
+void count_levels(const SessionTable& sessions, const DeviceTable& devices, std::map<std::string, LevelUse>& uses);
 
 }    // namespace rdmaqos
