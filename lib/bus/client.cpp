@@ -38,6 +38,15 @@ Error not_there(int err, std::string_view where)
             fmt::format("rdma-qosd does not answer at {}; start it with `systemctl start rdma-qosd`", where)};
 }
 
+// It is there, and does not want the connection.
+Error closed_at_once(int err, const std::filesystem::path& socket)
+{
+    return {ErrorCode::NoDaemon, err,
+            fmt::format("rdma-qosd closes each connection at {} at once: this user has as many as it takes (`limits: "
+                        "connections-per-uid` in rdma-qosd.yaml), or it is ending",
+                        socket.string())};
+}
+
 tl::unexpected<Error> no_daemon(int err, std::string_view where)
 {
     return fail(not_there(err, where));
@@ -334,13 +343,16 @@ Result<Client> Client::connect_direct(const std::filesystem::path& socket)
         bus = open_direct(socket);
     }
     if (!bus) {
-        return fail(std::move(bus).error());
+        const int error = bus.error().sys_errno;
+        return fail(error == EPIPE || error == ECONNRESET ? closed_at_once(error, socket) : std::move(bus).error());
     }
     auto state = std::make_unique<State>();
     state->bus = std::move(*bus);
     state->where = socket.string();
     if (auto answered = state->ping(); !answered) {
-        return fail(std::move(answered).error());
+        Error error = std::move(answered).error();
+        return fail(error.code == ErrorCode::NoDaemon && error.sys_errno != 0 ? closed_at_once(error.sys_errno, socket)
+                                                                              : std::move(error));
     }
     return Client(std::move(state));
 }

@@ -126,13 +126,13 @@ Failure Connection::open_direct(const std::string& socket, Deadline deadline, Ma
         return failure_of(-result, "the connection to rdma-qosd cannot be set up");
     }
     if ((result = sd_bus_negotiate_fds(raw, 1)) < 0 || (result = sd_bus_start(raw)) < 0) {
-        return no_daemon(socket, -result);
+        return is_end_of_connection(-result) ? closed_at_once(socket) : no_daemon(socket, -result);
     }
     made.reset(new Connection(std::move(bus), RDMAQOS_TRANSPORT_DIRECT, fd));    // NOLINT: the constructor is private
     Failure failure = made->begin(deadline);
     if (failure) {
         made.reset();
-        return no_daemon(socket, failure.error == ENOTCONN ? ECONNRESET : failure.error);
+        return is_end_of_connection(failure.error) ? closed_at_once(socket) : no_daemon(socket, failure.error);
     }
     return {};
 }

@@ -40,6 +40,7 @@ Engine::~Engine()
 Failure Engine::connect(Deadline deadline)
 {
     Failure failure = open_any(deadline.within(options_.open_timeout));
+    unreachable_ = failure;
     if (failure) {
         next_try_ = pause_.from_now();
         is_back_news_ = true;
@@ -134,7 +135,7 @@ Failure Engine::reach(Deadline deadline)
     }
     const bool may_try = next_try_ && Clock::now() >= *next_try_;
     if (!may_try) {
-        return {ENOTCONN, "rdma-qosd is not there"};
+        return unreachable_ ? unreachable_ : Failure{ENOTCONN, "rdma-qosd is not there"};
     }
     return connect(deadline);
 }

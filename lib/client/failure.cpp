@@ -71,13 +71,13 @@ constexpr std::array kNamed{
     Named{"org.rdmaqos1.Error.InvalidPolicy", EKEYREJECTED},
 };
 
+}    // namespace
+
 bool is_end_of_connection(int error)
 {
-    constexpr std::array kEnds{ECONNRESET, ENOTCONN, EPIPE, ESHUTDOWN, ECONNREFUSED};
+    constexpr std::array kEnds{ECONNRESET, ENOTCONN, EPIPE, ESHUTDOWN};
     return std::ranges::find(kEnds, error) != kEnds.end();
 }
-
-}    // namespace
 
 int report(const Failure& failure) noexcept
 {
@@ -111,7 +111,7 @@ Failure failure_of(int error, std::string_view text)
 Failure failure_of_reply(std::string_view name, std::string_view text, int error)
 {
     const auto* const found = std::ranges::find(kNamed, name, &Named::name);
-    if (is_end_of_connection(error) || (found != kNamed.end() && found->error == ENOTCONN)) {
+    if (is_end_of_connection(error) || error == ECONNREFUSED || (found != kNamed.end() && found->error == ENOTCONN)) {
         return {ENOTCONN, "rdma-qosd has gone"};
     }
     if (error == ETIMEDOUT && (found == kNamed.end() || !name.starts_with("org.rdmaqos1."))) {
@@ -128,6 +128,13 @@ Failure no_daemon(std::string_view where, int error)
 {
     return {ENOTCONN, "rdma-qosd does not answer at " + std::string(where) + " (" + words_of(error) +
                           "); start it with `systemctl start rdma-qosd`"};
+}
+
+Failure closed_at_once(std::string_view where)
+{
+    return {ENOTCONN, "rdma-qosd closes each connection at " + std::string(where) +
+                          " at once: this user has as many as it takes (`limits: connections-per-uid` in "
+                          "rdma-qosd.yaml), or it is ending"};
 }
 
 bool may_pass(const Failure& failure)

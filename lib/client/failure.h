@@ -24,7 +24,10 @@ int report(int error, std::string_view text) noexcept;
 [[nodiscard]] Failure failure_of(int error, std::string_view text);
 // Of an error reply.
 [[nodiscard]] Failure failure_of_reply(std::string_view name, std::string_view text, int error);
+[[nodiscard]] bool is_end_of_connection(int error);
 [[nodiscard]] Failure no_daemon(std::string_view where, int error);
+// It is there, and does not want the connection.
+[[nodiscard]] Failure closed_at_once(std::string_view where);
 
 // Whether the same request may be granted some time later, without anybody doing something about it.
 [[nodiscard]] bool may_pass(const Failure& failure);

@@ -126,7 +126,8 @@ int attach_many(rdmaqos_handle* handle, std::size_t count, const Describe& descr
         const auto outcomes = wanted.empty() ? std::vector<Outcome>() : engine.attach(wanted, deadline);
         for (std::size_t i = 0; i < outcomes.size(); ++i) {
             const Outcome& outcome = outcomes[i];
-            set(positions[i], outcome.is_pending ? RDMAQOS_PENDING : result_of(outcome.failure));
+            const int result = result_of(outcome.failure);
+            set(positions[i], outcome.is_pending ? RDMAQOS_PENDING : result);
             if (places != nullptr) {
                 places[positions[i]] = outcome.place.share();
             }
@@ -269,6 +270,7 @@ RDMAQOS_EXPORT int rdmaqos_register(rdmaqos_handle* handle, const rdmaqos_reques
             failure = engine.enroll(wish, deadline, granted, is_pending);
         }
         if (is_pending) {
+            report(failure);
             return RDMAQOS_PENDING;
         }
         hand_out(failure ? AnswerRef() : granted, grant);

@@ -68,8 +68,8 @@ struct rdmaqos_answer;
 
 /* ---- errors ---- */
 
-/* What went wrong in the last call of this thread that failed, as a sentence; "" if none has. Valid until this thread calls
- * the library again. */
+/* What went wrong in the last call of this thread that failed, or that returned RDMAQOS_PENDING, as a sentence; "" if
+ * none has. Valid until this thread calls the library again. */
 const char *rdmaqos_last_error(void);
 /* The D-Bus name of that error, "org.rdmaqos1.Error.UnknownLevel" for example; "" if the daemon did not say it. */
 const char *rdmaqos_last_error_name(void);

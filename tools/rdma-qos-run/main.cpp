@@ -66,6 +66,24 @@ void preload(const fs::path& library)
                  others != nullptr && *others != '\0' ? library.string() + ":" + others : library.string());
 }
 
+// The dynamic linker splits its list at both, and knows no way to quote them.
+bool can_be_preloaded(const fs::path& library)
+{
+    return library.string().find_first_of(" :") == std::string::npos;
+}
+
+// gcc's address sanitizer ends a program in which it is not the first library, for it might be loaded too late. Ours
+// passes on what it takes. Not only for this program: it may start others.
+void allow_sanitizer()
+{
+    constexpr const char* kCheck = "verify_asan_link_order";
+    const char* given = std::getenv("ASAN_OPTIONS");    // NOLINT(concurrency-mt-unsafe): one thread
+    const std::string options = given == nullptr ? "" : given;
+    if (options.find(kCheck) == std::string::npos) {
+        set_variable("ASAN_OPTIONS", fmt::format("{}{}{}=0", options, options.empty() ? "" : ":", kCheck));
+    }
+}
+
 void configure(const std::string& name, const std::string& value)
 {
     if (value.empty()) {
@@ -164,6 +182,9 @@ int launch(const Options& options)
     if (!why && access(library.c_str(), R_OK) != 0) {
         why = fmt::format("{} is missing", library.string());
     }
+    if (!why && !can_be_preloaded(library)) {
+        why = fmt::format("the dynamic linker cannot preload {}: a blank or a colon is in its path", library.string());
+    }
     if (why && !accept(options, name, *why)) {
         return kRefused;
     }
@@ -184,6 +205,7 @@ int launch(const Options& options)
     }
     if (!why) {
         preload(library);
+        allow_sanitizer();
         configure("RDMA_QOS_RUN_LEVEL", options.level);
         configure("RDMA_QOS_RUN_KEEP_SL", options.keep_sl ? "1" : "");
         configure("RDMA_QOS_RUN_ROOT", options.root);
