@@ -6,6 +6,8 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 
+#include "lib/client/internal.h"
+
 using rdmaqos::client::Event;
 using rdmaqos::client::failure_of;
 
@@ -35,6 +37,22 @@ Birthplace::~Birthplace()
 }
 
 }    // namespace rdmaqos::client
+
+namespace {
+
+thread_local std::uint32_t most_ms = 0;    // that calls of this thread wait
+
+}    // namespace
+
+void rdmaqos_wait_at_most(std::uint32_t milliseconds)
+{
+    most_ms = milliseconds;
+}
+
+void rdmaqos_wake(rdmaqos_handle* handle)
+{
+    handle->wake();
+}
 
 rdmaqos_handle::rdmaqos_handle(rdmaqos::client::EngineOptions options)
     : engine_(std::move(options), [this](int fd) { before_close(fd); })
@@ -156,6 +174,20 @@ void rdmaqos_handle::arm() noexcept
     if (engine_.has_events()) {
         polls_.wake();
     }
+}
+
+rdmaqos_handle::Deadline rdmaqos_handle::deadline_of_call() const noexcept
+{
+    const Deadline whole(engine_.options().timeout);
+    return most_ms == 0 ? whole : whole.within(std::chrono::milliseconds(most_ms));
+}
+
+void rdmaqos_handle::wake() noexcept
+{
+    static_cast<void>(take_turn([this](rdmaqos::client::Engine&, Deadline) {
+        polls_.wake();
+        return 0;
+    }));
 }
 
 int rdmaqos_handle::dispatch() noexcept

@@ -88,10 +88,12 @@ public:
     int take_turn(const Function& function) noexcept;
 
     int dispatch() noexcept;
+    void wake() noexcept;
     void set_handler(rdmaqos_handler handler, void* data);
     [[nodiscard]] int fd() const { return polls_.fd(); }
 
 private:
+    [[nodiscard]] Deadline deadline_of_call() const noexcept;
     static void* serve(void* self) noexcept;
     [[nodiscard]] Failure start_thread();
     void stop_thread();
@@ -125,7 +127,7 @@ int rdmaqos_handle::take_turn(const Function& function) noexcept
     if (!is_here()) {
         return report(ECHILD, "the handle belongs to the parent process: open another one here");
     }
-    const Deadline deadline(engine_.options().timeout);
+    const Deadline deadline = deadline_of_call();
     if (!turns_.take(deadline)) {
         return report(ETIMEDOUT, "other calls on the handle have taken all the time");
     }

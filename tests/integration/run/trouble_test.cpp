@@ -2,11 +2,14 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <set>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/integration/run/launched.h"
+#include "tests/unit/client/library.h"
 
 namespace rdmaqos::test {
 namespace {
@@ -33,7 +36,7 @@ TEST(RunTrouble, WithoutADaemonTheProgramRunsOn)
     EXPECT_EQ(launched.queue_pairs().size(), 20U);
     EXPECT_EQ(launched.queue_pairs().front().marks, "sl 1 traffic-class 8");
     EXPECT_EQ(launched.count("rdma-qos-run: "), 1U) << launched.output();
-    EXPECT_THAT(launched.output(), HasSubstr("it runs without a class: rdma-qosd cannot be reached at "));
+    EXPECT_THAT(launched.output(), HasSubstr("it runs without a class: rdma-qosd does not answer at "));
     const std::string entry = journal.take();
     EXPECT_THAT(entry, HasSubstr("PRIORITY=4\nSYSLOG_IDENTIFIER=rdma-qos-run\nMESSAGE=linked["));
     EXPECT_THAT(entry, HasSubstr("it runs without a class"));
@@ -60,6 +63,36 @@ TEST(RunTrouble, ADaemonThatHangsIsWaitedForOnceAtMostASecond)
     });
     EXPECT_GT(taken, 0.9);
     EXPECT_LT(taken, 60) << "a second for each queue pair";
+}
+
+// A daemon that answers, but takes its time for each answer: that adds up, and is not waited for either.
+TEST(RunTrouble, ADaemonThatIsSlowIsWaitedForASecondInAll)
+{
+    const TempDir root;
+    std::filesystem::create_directories(root.path() / "run/rdma-qos");
+    FakeDaemon slow(root.path() / "run/rdma-qos/bus");
+    const LikeTheDaemon like(slow);
+    slow.on("QueryPath", [](sd_bus_message* call) {
+        std::this_thread::sleep_for(300ms);
+        sd_bus_message* reply = nullptr;
+        sd_bus_message_new_method_return(call, &reply);
+        sd_bus_message_append(reply, "aa{sv}", 1, 1, "level", "s", "rpc");
+        return send_reply(reply);
+    });
+    slow.start();
+    const double taken = seconds_of([&] {
+        const TempDir folder;
+        Launched launched(root.path(), {}, test::held(folder, {program("linked"), "linked", "-n", "250"}), kOneSecond);
+        EXPECT_TRUE(launched.ready());
+        EXPECT_EQ(launched.queue_pairs().size(), 250U);
+        EXPECT_TRUE(eventually([&] {
+            const auto attached = like.attached();
+            return std::set(attached.begin(), attached.end()).size() == 250;
+        })) << "what there was no time for is done later";
+        let_go(folder);
+        EXPECT_EQ(launched.ended(), 0);
+    });
+    EXPECT_LT(taken, 60) << "0.3 seconds for each queue pair";
 }
 
 // The daemon is stopped when it is already known.
@@ -118,6 +151,79 @@ TEST(RunTrouble, ALevelThatIsRefusedIsToldOnce)
     EXPECT_EQ(launched.count("rdma-qos-run: "), 1U) << launched.output();
     EXPECT_THAT(launched.output(), HasSubstr("private"));
     EXPECT_EQ(daemon.sessions(), 0U);
+}
+
+// A daemon that has enough connections is not one that is not there.
+TEST(RunTrouble, ADaemonThatWantsNoConnectionIsNamedSo)
+{
+    const TempDir root;
+    std::filesystem::create_directories(root.path() / "run/rdma-qos");
+    const UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    (root.path() / "run/rdma-qos/bus").string().copy(address.sun_path, sizeof(address.sun_path) - 1);
+    ASSERT_EQ(bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);    // NOLINT
+    ASSERT_EQ(listen(listener.get(), 100), 0);
+    std::thread closing([&] {
+        for (int fd = -1; (fd = accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
+            close(fd);
+        }
+    });
+    Launched required(root.path(), {"--required"}, {"/bin/echo", "it ran"});
+    EXPECT_EQ(required.ended(), 125);
+    EXPECT_THAT(required.output(), HasSubstr("rdma-qosd closes each connection at "));
+    Launched launched(root.path(), {}, {program("linked"), "linked"});
+    EXPECT_EQ(launched.ended(), 0);
+    EXPECT_THAT(launched.output(), HasSubstr("it runs without a class: rdma-qosd closes each connection at "));
+    shutdown(listener.get(), SHUT_RDWR);
+    closing.join();
+}
+
+// gcc's sanitizer insists on being the first library, and ends the program otherwise: this one, or those that it
+// starts.
+TEST(RunTrouble, AProgramWithASanitizerIsInItsClass)
+{
+    if (!std::filesystem::exists(program("sanitized"))) {
+        GTEST_SKIP() << "the compiler has no address sanitizer";
+    }
+    const Daemon daemon(with_levels());
+    const TempDir folder;
+    // The launcher may be built with it, too: the emulator's library is preloaded by the shell, behind ours, and what
+    // the options of the test say of the order is left out.
+    const char* emulated = getenv("LD_PRELOAD");    // NOLINT(concurrency-mt-unsafe): nobody sets it
+    Launched launched(daemon.root(), {},
+                      test::held(folder, {"/bin/sh", "-c", R"(LD_PRELOAD="$LD_PRELOAD:$EMULATED" "$0" "$@"; exit $?)",
+                                          program("sanitized"), "sanitized", "-g", kTarget}),
+                      {"ASAN_OPTIONS=detect_leaks=0",
+                       "LD_PRELOAD=", fmt::format("EMULATED={}", emulated == nullptr ? "" : emulated)});
+    ASSERT_TRUE(launched.ready()) << launched.output();
+    EXPECT_EQ(place_of(launched.queue_pairs().at(0).number), kInStorage);
+    let_go(folder);
+    EXPECT_EQ(launched.ended(), 0) << launched.output();
+}
+
+// The dynamic linker would leave out the library, and nobody would hear of it.
+TEST(RunTrouble, ABlankInThePathOfTheLibraryIsTold)
+{
+    const TempDir nothing;
+    for (const char* name : {"with blank", "with:colon"}) {
+        const auto folder = nothing.path() / name;
+        std::filesystem::create_directories(folder);
+        std::filesystem::copy_file(RDMAQOS_RUN, folder / "rdma-qos-run");
+        std::filesystem::copy_file(RDMAQOS_RUN_PRELOAD, folder / "librdma-qos-run.so");
+        const auto output_of = [&](const Words& options) {
+            Words words{folder / "rdma-qos-run", "--root", nothing.path()};
+            words.insert(words.end(), options.begin(), options.end());
+            words.insert(words.end(), {"--", "/bin/echo", "it ran"});
+            Running running(words);
+            running.ended();
+            return running.output();
+        };
+        EXPECT_THAT(output_of({}),
+                    ::testing::AllOf(HasSubstr("a blank or a colon is in its path"), HasSubstr("it ran")));
+        EXPECT_THAT(output_of({"--required"}), ::testing::AllOf(HasSubstr("a blank or a colon is in its path"),
+                                                                ::testing::Not(HasSubstr("it ran"))));
+    }
 }
 
 TEST(RunTrouble, RequiredFailsBeforeTheProgram)

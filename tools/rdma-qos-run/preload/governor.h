@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GOVERNOR_VERSION = 1, NAME_BYTES = 64, LEVEL_BYTES = 256, GID_BYTES = 16 };
+enum { GOVERNOR_VERSION = 2, NAME_BYTES = 64, LEVEL_BYTES = 256, GID_BYTES = 16 };
 
 /* What is known of a connection before its queue pair goes to RTR, as far as the policy may match by it. */
 struct connection {
@@ -51,19 +51,23 @@ struct governor_options {
 
 enum { GOVERNOR_TEXT = 256 };
 
-/* Each function may be called by any thread. Together they wait for a daemon that does not answer once, for at most a
- * second (RDMA_QOS_RUN_PATIENCE_MS: so many milliseconds); later calls fail at once until it does. The results are 0
- * and -ENOTCONN  there is no daemon, or it does not answer: all queue pairs are concerned another negative errno: what
- * was asked for is refused. `text`, of GOVERNOR_TEXT bytes, is then a sentence. */
+/* Each function may be called by any thread. Together they wait for a daemon that is slow, or does not answer, for at
+ * most a second (RDMA_QOS_RUN_PATIENCE_MS: so many milliseconds), and for a twentieth of the time after that; what
+ * there is no time for is done by a thread of the governor. The results are 0, -ENOTCONN: there is no daemon, or it
+ * does not answer, or refuses the session: all queue pairs are concerned; another negative errno: what was asked for is
+ * refused. `text`, of GOVERNOR_TEXT bytes, is then a sentence. */
 struct governor {
     int version;
     /* Once, before the others; `options` is copied. */
     int (*start)(const struct governor_options* options, char* text);
     int (*mark)(const struct connection* connection, struct marking* marking, char* text);
-    /* In INIT or RTS. It is remembered, and attached again when the daemon has been restarted. */
+    /* In INIT or RTS. It is remembered, and attached when that is possible, and again when the daemon has been
+     * restarted. */
     int (*attach)(const struct queue_pair* queue_pair, char* text);
     /* After it was destroyed. Does not wait. */
     void (*detach)(const char* device, uint32_t number);
+    /* The program's first thread ends. If it was the last, the process is to end, too. */
+    void (*first_thread_ends)(void);
 };
 
 #define GOVERNOR_SYMBOL "rdma_qos_run_governor"

@@ -69,6 +69,26 @@ static void find_governor(void)
     governor = found;
 }
 
+/* ---- the program's end ---- */
+
+static pthread_key_t first_thread;
+
+static void first_thread_ends(void* value)
+{
+    (void)value;
+    if (governor != NULL) {
+        governor->first_thread_ends();
+    }
+}
+
+/* When the process exits, keys are not looked at: this is for a first thread that leaves the others alone. */
+__attribute__((constructor)) static void watch_first_thread(void)
+{
+    if (pthread_key_create(&first_thread, first_thread_ends) == 0) {
+        (void)pthread_setspecific(first_thread, &first_thread);
+    }
+}
+
 static void tell(int error, const struct known* known, const char* text)
 {
     if (error == -ENOTCONN) {
