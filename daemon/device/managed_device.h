@@ -79,6 +79,7 @@ public:
     [[nodiscard]] const Capabilities& capabilities() const { return facts_.capabilities; }
     [[nodiscard]] const AttachReport& attach_report() const { return facts_.attach; }
     [[nodiscard]] const PlacementBook& book() const { return facts_.book; }
+    [[nodiscard]] const std::shared_ptr<const Snapshot>& snapshot() const { return facts_.snapshot; }
     [[nodiscard]] DeviceStatus status() const { return device_status(facts_, worker_.answers()); }
     // `policy`: the running one, or null. Without the port's counters.
     [[nodiscard]] DeviceMetrics metrics(const Policy* policy) const

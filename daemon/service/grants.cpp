@@ -10,8 +10,8 @@
 namespace rdmaqos {
 namespace {
 
-// Grants that may have changed are made in one go; when that takes long, as for sessions of many thousand queue pairs, in a
-// tenth of the time.
+// Grants that may have changed are made in one go; when that takes long, as for sessions of many thousand queue pairs,
+// in a tenth of the time.
 constexpr Duration kGrantsAtOnce = std::chrono::milliseconds(1);
 constexpr int kGrantsPart = 10;
 constexpr std::size_t kLookedAtInOneGo = 256;
@@ -172,6 +172,22 @@ void Grants::refresh_neighbours()
         }
     }
     if (changed) {
+        refresh_all();
+    }
+}
+
+void Grants::device_answered(const std::string& key)
+{
+    const ManagedDevice* device = devices_.find(key);
+    std::vector<std::pair<ElementPath, std::string>> now;
+    if (device != nullptr && device->snapshot()) {
+        for (const auto& failure : open_failures(*device->snapshot())) {
+            now.emplace_back(failure.path, failure.operation);
+        }
+    }
+    auto& known = failures_seen_[key];
+    if (now != known) {
+        known = std::move(now);
         refresh_all();
     }
 }

@@ -31,6 +31,8 @@ public:
     void refresh_all();
     // In attach mode per-process a grant depends on how many processes there are.
     void refresh_neighbours();
+    // One depends on whether the elements above its queue pairs are on the device as the policy says.
+    void device_answered(const std::string& key);
 
 private:
     // In a second. The journal takes 10,000 lines of a service in 30 seconds.
@@ -73,6 +75,7 @@ private:
     std::optional<LevelUse> begun_;    // of a session whose grant is being made
     std::unique_ptr<Timer> timer_;    // when some of them are made
     std::map<std::string, std::uint64_t> processes_seen_;    // per device: PlacementBook::processes_revision()
+    std::map<std::string, std::vector<std::pair<ElementPath, std::string>>> failures_seen_;    // per device
 };
 
 }    // namespace rdmaqos

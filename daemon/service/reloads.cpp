@@ -418,7 +418,7 @@ std::vector<DeviceFailure> Reloads::failures_but_of(const Gathering::Missing& mi
 {
     std::vector<DeviceFailure> failures;
     for (const auto& [key, device] : devices_) {
-        const auto snapshot = device->status().snapshot;
+        const auto& snapshot = device->snapshot();
         if (!snapshot || std::ranges::find(missing, key) != missing.end()) {
             continue;
         }

@@ -55,6 +55,7 @@ struct Service::State final : DeviceListener {
     void device_removed_itself(const std::string& device) override { control.remove_soon(device); }
     void device_status_changed(const std::string& device) override
     {
+        grants.device_answered(device);
         context.notify([&](ServiceObserver& observer) { observer.device_changed(device); });
     }
     void device_addresses_changed(const std::string& /*device*/) override { changes.resolve_soon(); }

@@ -1,6 +1,7 @@
 #include "policy/yaml/fields.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -323,7 +324,10 @@ read_duration(Context& context, const Field& field, std::chrono::milliseconds lo
     if (text == nullptr) {
         return std::nullopt;
     }
-    const auto time = parse_milliseconds(*text);
+    constexpr std::uint64_t kMostSeconds = std::numeric_limits<std::uint64_t>::max() / 2000;
+    const auto hexadecimal = text->starts_with("0x") ? parse_number(*text) : std::nullopt;
+    const auto time = hexadecimal ? Parsed<std::uint64_t>{1000 * std::min(*hexadecimal, kMostSeconds), {}}
+                                  : parse_milliseconds(*text);
     if (!time.value) {
         context.error(*field.value, fmt::format("`{}`: `{}` {}", field.key, shortened(*text), unit_problem(time.error)),
                       std::string(kTimeHint));

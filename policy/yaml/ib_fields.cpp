@@ -100,7 +100,9 @@ std::optional<IbRate> read_ib_rate(Context& context, const Field& field, Unlimit
 
 std::optional<std::uint8_t> read_packet_life(Context& context, const Field& field)
 {
-    if (const auto number = bare_number(field); number || !field.value->is_scalar()) {
+    // A bare number is OpenSM's, and no time in seconds.
+    const bool is_bare = field.value->text.find_first_not_of("0123456789.") == std::string::npos;
+    if (is_bare || bare_number(field) || !field.value->is_scalar()) {
         const auto life = read_integer<std::uint8_t>(context, field, 0, kHighestPacketLife);
         if (life) {
             context.remark(*field.value, fmt::format("`{}` is {}", field.key, packet_life_in_words(*life)));

@@ -94,7 +94,7 @@ Mutator::Mutator(std::uint64_t seed) : random_(seed)
         add(kDevice, names::kDevice, method);
     }
     for (const char* method : {"Reload", "Refresh", "TriedText", "Revert", "ListLevels", "ReconcileAll", "VerifyAll",
-                               "DisableAll", "EnableAll", "Metrics", "Subscribe", "Unsubscribe"}) {
+                               "DisableAll", "EnableAll", "CountSessions", "Metrics", "Subscribe", "Unsubscribe"}) {
         add(names::kRoot, names::kManager, method);
     }
     add(kOwnSession, names::kSession, "Attach", queue_pairs(1, 4));

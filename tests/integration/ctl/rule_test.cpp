@@ -148,7 +148,7 @@ TEST_F(CtlRule, UnfinishedEditsTakeNoEffect)
     // A rule is checked with what runs, also with what is being tried.
     daemon.dir().write("new.yaml", edited);
     daemon.dir().write("etc/rdma-qos/policy.yaml", kTwoLevelPolicy);
-    daemon.dir().write("etc/rdma-qos/rdma-qosd.yaml", "");
+    fs::remove(daemon.root() / "etc/rdma-qos/rdma-qosd.yaml");
     ASSERT_EQ(ctl("try new.yaml --timeout 1h").status, 0);
     EXPECT_EQ(ctl("rule add --name tried --service-id 8 --level edited").status, 0);
     EXPECT_EQ(ctl("rule add --name gone --service-id 9 --level rpc").status, 2) << "the policy that is tried has none";

@@ -427,9 +427,10 @@ TEST_F(Authorize, TheSocketIsForTheGroupOfTheSettings)
     EXPECT_TRUE(refused.starts_with("only root and the group `65533` may use this socket")) << refused;
     EXPECT_EQ(as_nobody(true, "Register", {bus::Value(bus::Dict())}), "ok") << "on the system bus nothing is attached";
     EXPECT_TRUE(root.call(names::kRoot, names::kManager, "Explain", {bus::Value(bus::Dict())})) << "root may";
-    EXPECT_EQ(said_by(become_contained_root, false,
-                      [](bus::Client& client) { return register_session(client, {}) ? "ok" : "refused"; }),
-              "refused");
+    const auto contained = said_by(become_contained_root, false, [](bus::Client& client) {
+        return std::string(register_session(client, {}) ? "ok" : "refused");
+    });
+    EXPECT_TRUE(contained.starts_with("only root and the group `65533` may use this socket")) << contained;
 
     let(kNobody);
     EXPECT_EQ(as_nobody(false, "Register", {bus::Value(bus::Dict())}), "ok");

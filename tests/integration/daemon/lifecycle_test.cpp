@@ -241,10 +241,14 @@ TEST(Lifecycle, StartsWithStateFilesThatCannotBeRead)
         return text;
     };
     const std::string first = log_of("first.log");
-    EXPECT_THAT(first, HasSubstr("there is no last good policy either: " + (folder / "last-good-policy.json").string() +
-                                 ": cannot be opened (Too many levels of symbolic links); the next policy"));
-    EXPECT_THAT(first, HasSubstr("no device is disabled: " + (folder / "disabled-devices.json").string() +
-                                 ": cannot be opened (Too many levels of symbolic links); disable those"));
+    EXPECT_THAT(first,
+                HasSubstr("there is no last good policy either: " + (folder / "last-good-policy.json").string() +
+                          ": is a link to last-good-policy.json, which cannot be opened (Too many levels of symbolic "
+                          "links); the next policy"));
+    EXPECT_THAT(first,
+                HasSubstr("no device is disabled: " + (folder / "disabled-devices.json").string() +
+                          ": is a link to disabled-devices.json, which cannot be opened (Too many levels of symbolic "
+                          "links); disable those"));
 
     std::filesystem::remove(folder / "disabled-devices.json");
     dir.write("var/lib/rdma-qos/disabled-devices.json",

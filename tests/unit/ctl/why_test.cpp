@@ -338,7 +338,7 @@ INSTANTIATE_TEST_SUITE_P(
                     OutsideCase{"disabled", [](World& world, bus::Dict&) { world.devices[0].state = "disabled"; },
                                 "`rdma-qosctl enable mlx5_0/1` places it again"},
                     OutsideCase{"detached", [](World& world, bus::Dict&) { world.sessions[0].state = "detached"; },
-                                "register again"},
+                                "attach its queue pairs again"},
                     OutsideCase{"no_attach", [](World& world, bus::Dict&) { world.devices[0].attach_mode = "none"; },
                                 "cannot attach queue pairs"}),
     [](const auto& instance) { return instance.param.name; });

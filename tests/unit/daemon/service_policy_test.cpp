@@ -347,11 +347,12 @@ TEST_F(ServicePolicyTest, TextsOfUsersAreShortAndOneAtATime)
     start();
     const auto longer = std::make_shared<SourceFile>(
         SourceFile{"long.yaml", with_shares(60, 30) + "#" + std::string(1U << 20U, 'x') + "\n"});
-    const auto check = [this](std::uint32_t uid, const std::shared_ptr<const SourceFile>& text) {
-        return answer<ReloadOutcome>([&](auto done) { service->check(text, uid, std::move(done)); });
+    const auto check = [this](Account account, const std::shared_ptr<const SourceFile>& text) {
+        return answer<ReloadOutcome>([&](auto done) { service->check(text, account, std::move(done)); });
     };
     EXPECT_EQ(check(1000, longer).error().code, ErrorCode::LimitReached);
-    EXPECT_TRUE(check(0, longer));
+    EXPECT_EQ(check(0, longer).error().code, ErrorCode::LimitReached) << "the root of a container";
+    EXPECT_TRUE(check(Account::root(), longer));
 
     const auto text = std::make_shared<SourceFile>(SourceFile{"next.yaml", with_shares(50, 30)});
     std::size_t answered = 0;

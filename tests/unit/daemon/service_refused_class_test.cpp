@@ -12,18 +12,18 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr const char* kBefore = "version: 1\nqos-levels: [{name: DEFAULT}, {name: rpc, schedule: {share: 60}}]\n";
+constexpr const char* kWithoutBulk = "version: 1\nqos-levels: [{name: DEFAULT}, {name: rpc, schedule: {share: 60}}]\n";
 constexpr const char* kWithBulk =
     "version: 1\nqos-levels: [{name: DEFAULT}, {name: rpc, schedule: {share: 60}}, "
     "{name: bulk, schedule: {share: 5}}]\n";
-constexpr const char* kWithCap =
+constexpr const char* kWithLowCap =
     "version: 1\nqos-levels: [{name: DEFAULT}, {name: rpc, schedule: {share: 60, max-rate: 5Gbps}}]\n";
 
 class ServiceRefusedClass : public test::ServiceFixture {
 protected:
     void SetUp() override
     {
-        policy(kBefore);
+        policy(kWithoutBulk);
         start();
         nic = &add_device("mlx5_0");
         journal.clear();
@@ -63,7 +63,7 @@ TEST_F(ServiceRefusedClass, IsInEveryReport)
     const auto applied = journal.of(LogEvent::PolicyApplied);
     ASSERT_THAT(applied, SizeIs(1));
     EXPECT_EQ(applied.front().level, LogLevel::Warning);
-    EXPECT_THAT(applied.front().message, HasSubstr("is in force, but not all of it is on the devices"));
+    EXPECT_THAT(applied.front().message, HasSubstr(", but not all of it is on the devices"));
     EXPECT_THAT(service->last_reload().failures, SizeIs(1));
     EXPECT_THAT(verify(), ElementsAre(testing::Field(&ElementFailure::path, ElementPath("/bulk"))));
 
@@ -88,7 +88,7 @@ TEST_F(ServiceRefusedClass, AQueuePairInALeafThatIsNotAsThePolicySaysIsNotEnforc
     ASSERT_TRUE(reply);
     EXPECT_TRUE(reply->grant.enforced) << reply->grant.reason;
     refuse(CommandKind::Modify);
-    policy(kWithCap);
+    policy(kWithLowCap);
     EXPECT_THAT(reload().failures, SizeIs(1));
     const auto found = service->queue_pair("mlx5_0/1", 7);
     ASSERT_TRUE(found);

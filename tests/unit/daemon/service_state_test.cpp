@@ -16,22 +16,22 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 
-constexpr const char* kOfState = "version: 1\nqos-levels: [{name: DEFAULT}]\n";
-constexpr const char* kState = "/var/lib/rdma-qos";
+constexpr const char* kStatePolicy = "version: 1\nqos-levels: [{name: DEFAULT}]\n";
+constexpr const char* kStateFolder = "/var/lib/rdma-qos";
 
 class ServiceState : public test::ServiceFixture {
 protected:
     void break_state()
     {
         std::filesystem::remove_all(root.path() / "var/lib/rdma-qos");
-        root.write(kState, "a file, where the folder should be");
+        root.write(kStateFolder, "a file, where the folder should be");
     }
     void mend_state() { std::filesystem::remove(root.path() / "var/lib/rdma-qos"); }
 };
 
 TEST_F(ServiceState, APolicyThatCannotBeKeptIsReportedUntilOneCan)
 {
-    policy(kOfState);
+    policy(kStatePolicy);
     break_state();
     start();
     EXPECT_THAT(service->state_failures(),
@@ -47,7 +47,7 @@ TEST_F(ServiceState, APolicyThatCannotBeKeptIsReportedUntilOneCan)
 
 TEST_F(ServiceState, AListOfDevicesThatCannotBeReadIsReportedUntilItIsReplaced)
 {
-    policy(kOfState);
+    policy(kStatePolicy);
     root.write(kDisabledFile, "{\"schema\": 1, \"devices\": [17]}");
     start();
     EXPECT_THAT(service->state_failures(), ElementsAre(Pair(kDisabledFile, HasSubstr("no device is disabled: "))));

@@ -302,7 +302,7 @@ TEST_F(HostPolicy, WhatCannotBeReadIsReportedWithTheRest)
     EXPECT_EQ(result.value, nullptr);
     EXPECT_EQ(shown(result), R"(/etc/rdma-qos/policy.d/60-dir.yaml: error: is a directory, not a regular file
 /etc/rdma-qos/policy.d/70-fifo.yaml: error: is a FIFO, not a regular file
-/etc/rdma-qos/policy.d/80-dangling.yaml: error: cannot be opened (No such file or directory)
+/etc/rdma-qos/policy.d/80-dangling.yaml: error: is a link to nowhere, which is not there
 /etc/rdma-qos/policy.yaml:2:34: error: `sl` must be from 0 to 15, not 99
     2 | qos-levels: [{name: DEFAULT, sl: 99}]
       |                                  ^~
