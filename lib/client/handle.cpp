@@ -88,7 +88,7 @@ void rdmaqos_handle::leave()
         close(watched_);
     }
     watched_ = -1;
-    polls_.close_copies();
+    polls_.give_up();
 }
 
 rdmaqos_handle::Failure rdmaqos_handle::start_thread()

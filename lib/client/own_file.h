@@ -10,7 +10,7 @@
 namespace rdmaqos::client {
 
 // Which file a descriptor is of. What the kernel makes of anonymous inodes (epoll, eventfd, timerfd) has the same
-// identity: see PollSet.
+// identity: PollSet tells them apart.
 struct FileIdentity {
     dev_t device = 0;
     ino_t inode = 0;

@@ -1,7 +1,8 @@
 // The descriptors by which a handle is waited for: an epoll that a program can poll, and what is in it.
 //
-// They have anonymous inodes, which tell nothing apart. The epoll is known by the random number that its entries carry,
-// which the kernel shows in /proc, and the others by being in it.
+// Most of them have anonymous inodes, which tell nothing apart. So there is a socket, too, which has an identity: a
+// number is that of our epoll if this very socket is in it, and the others are ours if they are in the epoll. To ask
+// that changes nothing in an epoll of the program's.
 //
 // One thread at a time; fd() and stop_fd() may be called by any.
 #pragma once
@@ -18,17 +19,16 @@ namespace rdmaqos::client {
 class PollSet {
 public:
     PollSet() = default;
-    ~PollSet() { give_up(true); }
+    ~PollSet() { give_up(); }
     PollSet(const PollSet&) = delete;
     PollSet& operator=(const PollSet&) = delete;
 
-    // Makes all of it, or again what is not ours any more.
     [[nodiscard]] Failure open(bool with_stop);
     // Looks after it: if the program has closed a part, all is made again, and what was watched has to be watched again
     // (true). Nothing may be done with the set before this was asked.
     [[nodiscard]] bool was_renewed();
-    // In a forked child: closes its copies, as far as it is certain that they are.
-    void close_copies() { give_up(false); }
+    // Closes what is ours, and forgets it all; in a forked child, its copies.
+    void give_up();
 
     // Readable when there is something to do.
     [[nodiscard]] int fd() const { return epoll_.get(); }
@@ -45,17 +45,14 @@ public:
     void stop() const;
 
 private:
-    enum class Whose : std::uint8_t { Ours, Unknown, NotOurs };
-    [[nodiscard]] Whose whose() const;
-    [[nodiscard]] Whose whose_epoll() const;
-    [[nodiscard]] bool add(int operation, const Descriptor& part, std::uint32_t events) const;
-    // Closes what is ours, and forgets it all. `also_unknown`: without /proc, too, where the identity is all there is
-    // to go by.
-    void give_up(bool also_unknown);
+    [[nodiscard]] bool is_ours() const;
+    [[nodiscard]] bool has_mark() const;
+    [[nodiscard]] bool is_in(const Descriptor& part) const;
+    [[nodiscard]] bool control(int operation, const Descriptor& part) const;
 
-    std::uint64_t mark_ = 0;    // of all entries
     bool with_stop_ = false;
     Descriptor epoll_;
+    Descriptor mark_;     // a socket that is nobody's
     Descriptor timer_;    // timerfd
     Descriptor news_;     // eventfd
     Descriptor stop_;     // eventfd

@@ -131,7 +131,7 @@ TEST_P(ClientDescriptors, AChildThatHasThemStillClosesItsCopies)
                   rdmaqos_close(handle.get());
                   return before - count();
               }),
-              (GetParam() & RDMAQOS_OPEN_THREAD) != 0 ? 5 : 4);
+              (GetParam() & RDMAQOS_OPEN_THREAD) != 0 ? 6 : 5);
     EXPECT_EQ(attach(handle, 2), 0);
 }
 
@@ -199,8 +199,8 @@ TEST_F(ClientLibrary, WithoutADescriptorLeftItSaysSo)
                   const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
                   close(next);
                   int wrong = 0;
-                  // An epoll, a timer, an eventfd, and the socket.
-                  for (int left = 0; left < 4; ++left) {
+                  // An epoll, what is in it, and the connection.
+                  for (int left = 0; left < 5; ++left) {
                       const rlimit limit{static_cast<rlim_t>(next + left), 4096};
                       setrlimit(RLIMIT_NOFILE, &limit);
                       rdmaqos_handle* handle = nullptr;
