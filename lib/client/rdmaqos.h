@@ -14,8 +14,8 @@
  * Threads. Every function may be called from any thread at any time, except that nothing may use a handle or an answer
  * while or after it is closed or freed. Calls on one handle take turns; each ends within the handle's timeout.
  *
- * Cancellation. A thread that is cancelled (pthread_cancel) while it is in a function of the library, or in the
- * handler, is cancelled when that function has returned.
+ * Cancellation. No function is a cancellation point. A thread that is cancelled (pthread_cancel) while it is in one, or
+ * in the handler, ends at the next cancellation point after that, or at once if its cancellation is asynchronous.
  *
  * fork. A child inherits the handle, but not the session: there every function on the handle returns -ECHILD, and
  * rdmaqos_close() frees the child's copies of its descriptors, if they are still there, without disturbing the parent.

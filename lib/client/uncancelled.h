@@ -6,8 +6,8 @@
 
 namespace rdmaqos::client {
 
-// Calls what does not throw. The thread is cancelled when that has returned, at the latest: by the second call here, if
-// its cancellation is asynchronous. So nothing above may need a destructor, or promise not to throw.
+// Calls what does not throw. The thread is cancelled after that has returned: by the second call here, if its
+// cancellation is asynchronous. So nothing above may need a destructor, or promise not to throw.
 template <typename Function>
 auto uncancelled(const Function& function)
 {
