@@ -198,6 +198,7 @@ void Engine::attach_wanted(std::span<const Wanted* const> part, Deadline deadlin
         failure = join(deadline);
         failure = failure ? failure : attach_part(sent, deadline, answers);
     }
+    bool is_open = next_attach_ || next_slow_;    // else there is no need to look at them all
     for (std::size_t i = 0; i < sent.size(); ++i) {
         Outcome& outcome = outcomes[places[i]];
         outcome.failure = failure ? failure : refusal_in(answers[i]);
@@ -207,6 +208,7 @@ void Engine::attach_wanted(std::span<const Wanted* const> part, Deadline deadlin
         } else if (persists() && connection_ && stays(outcome.failure)) {
             keep(*sent[i], false);
             take_refusal(records_.find(key_of(sent[i]->queue_pair)), outcome.failure);
+            is_open = true;
         } else if (failure.error == ETIMEDOUT && connection_) {
             // It may be attached some time later, and its program was told that it is not.
             const QueuePair& late = sent[i]->queue_pair;
@@ -221,7 +223,9 @@ void Engine::attach_wanted(std::span<const Wanted* const> part, Deadline deadlin
     if (losses_ != losses) {
         lose_devices(grant_ ? grant_->text("detached-devices") : nullptr);    // behind the answer, perhaps
     }
-    plan_next_round();
+    if (is_open) {
+        plan_next_round();
+    }
 }
 
 void Engine::lose_devices(const std::string* devices)
