@@ -6,7 +6,6 @@
 #include "tools/rdma-qos-run/preload/governor.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <pthread.h>
@@ -18,7 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "lib/client/internal.h"
 #include "lib/client/rdmaqos.h"
@@ -234,20 +232,10 @@ static int open_and_register(char* text)
 /* Whether the program's first thread has ended and no other is left: then this one must not keep the process alive. */
 static bool is_last(void)
 {
+    /* The folder itself, its parent, and one for each thread; the first one has its own to the end. */
+    enum { LINKS_OF_TWO = 4 };
     struct stat tasks;
-    enum { LINKS_OF_TWO = 4 };    // itself, its parent, and a folder for each thread
-    if (stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink > LINKS_OF_TWO) {
-        return false;
-    }
-    char text[512];
-    const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-    const ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-    if (fd >= 0) {
-        close(fd);
-    }
-    text[length > 0 ? length : 0] = '\0';
-    const char* name_end = strrchr(text, ')');
-    return name_end != NULL && name_end[1] == ' ' && name_end[2] == 'Z';
+    return first_thread_ended && stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink <= LINKS_OF_TWO;
 }
 
 /* Each without the lock, which the program waits for. */

@@ -81,11 +81,18 @@ static void first_thread_ends(void* value)
     }
 }
 
-/* When the process exits, keys are not looked at: this is for a first thread that leaves the others alone. */
+static void mark_first_thread(void)
+{
+    (void)pthread_setspecific(first_thread, &first_thread);
+}
+
+/* When the process exits, keys are not looked at: this is for a first thread that leaves the others alone. Of a child,
+ * that is the thread that has called fork(). */
 __attribute__((constructor)) static void watch_first_thread(void)
 {
     if (pthread_key_create(&first_thread, first_thread_ends) == 0) {
-        (void)pthread_setspecific(first_thread, &first_thread);
+        mark_first_thread();
+        (void)pthread_atfork(NULL, NULL, mark_first_thread);
     }
 }
 
