@@ -85,8 +85,14 @@ Child::Child(const std::vector<std::string>& command, const std::vector<std::str
              const std::filesystem::path& output, const std::vector<int>& passed)
 {
     std::vector<std::string> whole = environment;
+    const auto is_given = [&](std::string_view entry) {
+        const auto name = entry.substr(0, entry.find('=') + 1);
+        return std::ranges::any_of(environment, [&](const std::string& each) { return each.starts_with(name); });
+    };
     for (char** entry = environ; *entry != nullptr; ++entry) {
-        whole.emplace_back(*entry);
+        if (!is_given(*entry)) {    // of two with one name some programs take the first, others the last
+            whole.emplace_back(*entry);
+        }
     }
     if (!passed.empty()) {
         whole.push_back("LISTEN_FDS=" + std::to_string(passed.size()));
