@@ -9,8 +9,17 @@ namespace rdmaqos {
 namespace {
 
 constexpr std::size_t kSubscribersPerUser = 32;
-constexpr std::size_t kSubscribers = 256;                   // root's not counted: every signal is written for each
-constexpr auto kCountsLast = std::chrono::seconds(1);       // counting goes through all queue pairs
+constexpr std::size_t kSubscribers = 256;    // root's not counted: every signal is written for each
+constexpr auto kCountsLast = std::chrono::seconds(1);
+// Counting goes through all queue pairs, in one go: it takes a part of the time at most.
+constexpr int kCountingPart = 500;
+
+// Until when something is right enough that was counted since then.
+TimePoint good_until(TimePoint began)
+{
+    const auto now = SteadyClock().now();
+    return now + std::max<Duration>(kCountsLast, kCountingPart * (now - began));
+}
 
 }    // namespace
 
@@ -44,7 +53,7 @@ const std::map<std::string, LevelUse>& BusContext::level_uses()
     const auto now = SteadyClock().now();
     if (now >= level_uses_until_) {
         level_uses_ = service.level_uses();
-        level_uses_until_ = now + kCountsLast;
+        level_uses_until_ = good_until(now);
     }
     return level_uses_;
 }
@@ -54,7 +63,7 @@ const SessionCounts& BusContext::session_counts()
     const auto now = SteadyClock().now();
     if (now >= session_counts_until_) {
         session_counts_ = service.session_counts();
-        session_counts_until_ = now + kCountsLast;
+        session_counts_until_ = good_until(now);
     }
     return session_counts_;
 }

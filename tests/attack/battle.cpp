@@ -11,6 +11,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include "lib/base/descriptor_message.h"
+#include "tests/attack/wire.h"
 
 namespace rdmaqos::attack {
 namespace {
@@ -124,11 +128,23 @@ milliseconds duration_of(const Attack& attack)
     return seconds == nullptr ? attack.duration : std::chrono::seconds(std::atoi(seconds));
 }
 
+// What the daemon makes once, when a client sends as many descriptors as it may, is there before any are counted.
+void send_all_descriptors(const Target& target)
+{
+    Wire wire(target.socket());
+    const UniqueFd file(memfd_create("text", MFD_CLOEXEC));
+    const std::vector<int> files(kMostDescriptors, file.get());
+    Body body;
+    body.descriptors = kMostDescriptors;
+    EXPECT_TRUE(wire.authenticate() && wire.send(call(methods::kPing, body), files) && wire.answer_to(kSomeSerial));
+}
+
 Record fight_once(Attack attack)
 {
     Record record;
     record.name = attack.name;
     Target target(attack.target);
+    send_all_descriptors(target);
     Victims victims(target);
     std::this_thread::sleep_for(200ms);    // until everybody is connected
     target.reset_peak();

@@ -8,7 +8,7 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../emulator/common.sh"
 # shellcheck disable=SC2034    # of common.sh
-emulator_options=(--devices "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/crowd.yaml")
+emulator_options+=(--devices "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/crowd.yaml")
 enter_emulator "$0" "$@"
 processes=${RDMAQOS_CROWD_PROCESSES:-100}
 seconds=${RDMAQOS_CROWD_SECONDS:-60}

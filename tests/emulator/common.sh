@@ -46,6 +46,9 @@ fi
 
 # More options of `run`, for scripts that want some.
 emulator_options=()
+if [[ $user == ordinary ]]; then
+    emulator_options=(--any-user)
+fi
 
 # enter_emulator SCRIPT ARGUMENTS...: runs the script once more, inside an emulator of its own.
 enter_emulator()

@@ -12,7 +12,7 @@ devices:
   - {name: mlx5_0, pci: "0000:08:00.0", netdev: eth8}
   - {name: mlx5_1}
 END
-    run=("$emulator" run --devices "$devices" -- "$0" "$@")
+    run=("$emulator" run "${emulator_options[@]}" --devices "$devices" -- "$0" "$@")
     if [[ $user == all-ordinary ]]; then
         run=("${ordinary[@]}" env HOME=/ "${run[@]}")
     fi

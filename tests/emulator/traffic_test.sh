@@ -6,7 +6,7 @@ set -euo pipefail
 program=("${@:4}")
 need "${program[0]}"
 # shellcheck disable=SC2034    # of common.sh
-emulator_options=(--no-data-path)
+emulator_options+=(--no-data-path)
 enter_emulator "$0" "$@"
 
 scratch=$(mktemp -d)

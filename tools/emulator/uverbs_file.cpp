@@ -201,7 +201,12 @@ UniqueFd UverbsFile::channel(dev_t device, ino_t number) const
 {
     const std::lock_guard lock(mutex_);
     const auto found = channels_.find({device, number});
-    return found == channels_.end() ? UniqueFd() : UniqueFd(fcntl(found->second.get(), F_DUPFD_CLOEXEC, 0));
+    if (found == channels_.end()) {
+        return {};
+    }
+    // Open for both, or writing would be a SIGPIPE when the program has gone.
+    const std::string kept = "/proc/self/fd/" + std::to_string(found->second.get());
+    return UniqueFd(open(kept.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
 }
 
 void UverbsFile::send_to(const EventQueue& queue, AsyncEvent event, std::uint64_t element)

@@ -101,7 +101,7 @@ TEST_F(CtlRule, OneThatIsRefusedLeavesNothing)
              {"--level bulk", 1, "the rule has no criterion"},
              {"--service-id 5", 1, "--level is required"},
              {"--service-id 5 --level bulk --for never", 1, "`never` is not a time"},
-             {"--service-id 5 --level bulk --for 0s", 1, "`0s` is not a time"},
+             {"--service-id 5 --level bulk --for 0s", 1, "`0s` is not above 0"},
              {"--service-id 5 --level bulk --name ../x", 1, "`../x` is not a name of a rule"},
              {"--service-id 5 --level bulk --cgroup relative", 2, "`relative` is not the path of a cgroup"},
              {"--ulp-port tcp --level bulk", 1, "`tcp` is not SPACE:PORT"},
