@@ -52,10 +52,12 @@ librdmaqos-dev librdmaqos-devel'
 # What RPM packages have otherwise on purpose: a change to each line of their lists, and the reason.
 #   LIBDIR, EXAMPLES, ZSH     names of folders that differ (lists.sh)
 #   licenses                  rpm marks the license and has it in a folder of its own; Debian's is `copyright`, which lists.sh omits
+#   -rwxr-xr-x                rpm strips, and finds what they need, of libraries that may be executed only
 #   .build-id                 rpm links each program to its symbols
 #   .gz                       rpm compresses manual pages, but Debian's rpm, whose brp-compress wants bash for sh, does not
 differences='
 s,/usr/lib64/(librdmaqos\.|rdma-qos/|cmake/|pkgconfig/),LIBDIR/\1,
+s,^-rwxr-xr-x (.* LIBDIR/.*\.so[0-9.]*)$,-rw-r--r-- \1,
 s,/usr/share/doc/librdmaqos-devel/examples,EXAMPLES,
 s,/usr/share/zsh/site-functions,ZSH,
 \,^-rw-r--r-- root/root /usr/share/licenses/[a-z0-9.-]+/LICENSE$,d
