@@ -14,11 +14,16 @@ constexpr auto kCountsLast = std::chrono::seconds(1);
 // Counting goes through all queue pairs, in one go: it takes a part of the time at most.
 constexpr int kCountingPart = 500;
 
-// Until when something is right enough that was counted since then.
-TimePoint good_until(TimePoint began)
+template <typename Kept, typename Count>
+const auto& counted(Kept& kept, Count count)
 {
-    const auto now = SteadyClock().now();
-    return now + std::max<Duration>(kCountsLast, kCountingPart * (now - began));
+    const auto began = SteadyClock().now();
+    if (began >= kept.until) {
+        kept.value = count();
+        const auto now = SteadyClock().now();
+        kept.until = now + std::max<Duration>(kCountsLast, kCountingPart * (now - began));
+    }
+    return kept.value;
 }
 
 }    // namespace
@@ -50,22 +55,12 @@ const DeviceStatus* BusContext::device(const std::string& key)
 
 const std::map<std::string, LevelUse>& BusContext::level_uses()
 {
-    const auto now = SteadyClock().now();
-    if (now >= level_uses_until_) {
-        level_uses_ = service.level_uses();
-        level_uses_until_ = good_until(now);
-    }
-    return level_uses_;
+    return counted(level_uses_, [this] { return service.level_uses(); });
 }
 
 const SessionCounts& BusContext::session_counts()
 {
-    const auto now = SteadyClock().now();
-    if (now >= session_counts_until_) {
-        session_counts_ = service.session_counts();
-        session_counts_until_ = good_until(now);
-    }
-    return session_counts_;
+    return counted(session_counts_, [this] { return service.session_counts(); });
 }
 
 void BusContext::new_question(const Peer* asking)

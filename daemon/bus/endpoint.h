@@ -72,15 +72,20 @@ public:
     std::map<Account, std::size_t> subscribers_of;
 
 private:
+    // What takes a walk through all queue pairs, and is kept for a while.
+    template <typename T>
+    struct Counted {
+        T value;
+        TimePoint until{};
+    };
+
     std::uint64_t last_peer_ = 0;
     std::optional<Peer> asking_;
     std::optional<SessionInfo> session_;
     std::string device_key_;
     std::optional<DeviceStatus> device_;
-    std::map<std::string, LevelUse> level_uses_;
-    TimePoint level_uses_until_{};
-    SessionCounts session_counts_;
-    TimePoint session_counts_until_{};
+    Counted<std::map<std::string, LevelUse>> level_uses_;
+    Counted<SessionCounts> session_counts_;
 };
 
 class BusEndpoint {
