@@ -44,15 +44,25 @@ std::vector<UniqueFd> take_descriptors(msghdr& message)
     return result;
 }
 
-Received receive(int socket, std::span<char> buffer)
+namespace {
+
+msghdr message_into(iovec& part, std::span<char> control)
 {
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred)) + sizeof(DescriptorRoom::bytes)> control;
-    iovec part{buffer.data(), buffer.size()};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
     message.msg_control = control.data();
     message.msg_controllen = control.size();
+    return message;
+}
+
+}    // namespace
+
+Received receive(int socket, std::span<char> buffer)
+{
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred)) + sizeof(DescriptorRoom::bytes)> control;
+    iovec part{buffer.data(), buffer.size()};
+    msghdr message = message_into(part, control);
     Received received;
     received.length = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (received.length < 0) {
@@ -75,11 +85,7 @@ namespace {
 Peeked peek(int socket, std::span<char> buffer, std::span<char> control)
 {
     iovec part{buffer.data(), buffer.size()};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
+    msghdr message = message_into(part, control);
     // Without room for descriptors: the kernel says that there are some, and leaves them where they are.
     Peeked seen;
     seen.length = recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);

@@ -1,8 +1,7 @@
 // Descriptors that clients send, received by a helper process of each user (descriptor_helper.h).
 //
 //     client ── message with descriptors ──▶ its socket
-//     main loop ── "read from this socket" ──▶ helper of the client's user ──▶ bytes, verbs devices, texts ──▶ main
-//     loop
+//     main loop ── "read from this socket" ──▶ helper of the client's user ──▶ bytes, devices, texts ──▶ main loop
 //
 // A helper is started when it is first needed and ends when it has been idle for a while. One that does not answer in
 // time is killed and replaced, a few times; a user whose helpers all hang passes no descriptors until one of them has

@@ -1,6 +1,4 @@
-// Where the object of a device is: its key ("mlx5_0/1"), in which sd-bus writes other characters than letters and
-// digits as
-// "_2f".
+// Where the object of a device is: by its key ("mlx5_0/1"), of which sd-bus escapes all but letters and digits ("_2f").
 #pragma once
 
 #include <optional>
