@@ -18,6 +18,7 @@
 
 #include "lib/base/helper_process.h"
 #include "lib/base/log.h"
+#include "lib/base/signal_process.h"
 #include "lib/base/text.h"
 #include "lib/bus/descriptor_wire.h"
 #include "lib/bus/peer.h"
@@ -261,7 +262,7 @@ void DescriptorHelpers::Helper::give_up(ErrorCode code, const std::string& why)
     log_event(LogLevel::Warning, LogEvent::None, LogOrigin::user(user_.account.uid()),
               {{"UID", fmt::format("{}", user_.account.uid())}},
               "the helper for descriptors of user {}, process {}, {}: it is replaced", user_.account.uid(), pid_, why);
-    kill(pid_, SIGKILL);    // ours and not reaped: the number is its own
+    signal_process(pid_, SIGKILL);    // ours and not reaped: the number is its own
     auto left = std::exchange(queue_, {});
     DescriptorHelpers& owner = owner_;
     const User user = user_;
@@ -284,7 +285,7 @@ DescriptorHelpers::~DescriptorHelpers()
 {
     helpers_.clear();
     for (const auto& [pid, process] : processes_) {
-        kill(pid, SIGKILL);
+        signal_process(pid, SIGKILL);
     }
 }
 

@@ -13,6 +13,7 @@
 
 #include "lib/base/descriptor_message.h"
 #include "lib/base/log.h"
+#include "lib/base/signal_process.h"
 #include "lib/bus/peer.h"
 #include "lib/bus/process_wire.h"
 
@@ -50,7 +51,7 @@ SenderProcesses::SenderProcesses(EventLoop& loop, SenderProcessOptions options)
 SenderProcesses::~SenderProcesses()
 {
     for (const auto& [pid, process] : processes_) {
-        kill(pid, SIGKILL);    // ours and not reaped: the number is its own
+        signal_process(pid, SIGKILL);    // ours and not reaped: the number is its own
     }
 }
 
@@ -79,7 +80,7 @@ Result<void> SenderProcesses::start()
     }
     if (auto watched = watch(*started); !watched) {
         processes_.erase(started->pid);
-        kill(started->pid, SIGKILL);    // it has done nothing yet that could hold it up
+        signal_process(started->pid, SIGKILL);    // it has done nothing yet that could hold it up
         waitpid(started->pid, nullptr, 0);
         return watched;
     }
@@ -143,7 +144,7 @@ void SenderProcesses::ask_first()
     asking_ = true;
     timer_ = loop_.after(options_.patience, [this] {
         if (processes_.contains(pid_)) {    // else it has ended, and its number may be another's
-            kill(pid_, SIGKILL);
+            signal_process(pid_, SIGKILL);
         }
         helper_failed("it did not answer in time");
         go_on();

@@ -30,6 +30,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/signal_process.h"
 #include "lib/nic_mlx5/element_tree.h"
 #include "lib/nic_mlx5/errors.h"
 #include "lib/nic_mlx5/mirror_calls.h"
@@ -549,7 +550,7 @@ void MirroredTree::forget_dead(std::vector<ElementHandle>& fewer)
     next_look_ = now + kLookAtProcesses;
     for (auto tree = left_behind_.begin(); tree != left_behind_.end();) {
         const auto each = tree++;
-        if ((kill(each->owner->pid, 0) == 0 || errno != ESRCH) && left_behind_.size() <= kMostLeftBehind) {
+        if ((signal_process(each->owner->pid, 0) || errno != ESRCH) && left_behind_.size() <= kMostLeftBehind) {
             continue;
         }
         for (const auto& [element, mirror] : each->mirrors) {

@@ -15,6 +15,7 @@
 #include "lib/base/descriptor_message.h"
 #include "lib/base/helper_process.h"
 #include "lib/base/log.h"
+#include "lib/base/signal_process.h"
 #include "lib/nic_mlx5/commands.h"
 #include "lib/nic_mlx5/context.h"
 #include "lib/nic_mlx5/errors.h"
@@ -69,7 +70,7 @@ void Helper::end()
     if (pid_ <= 0) {
         return;
     }
-    kill(pid_, SIGKILL);
+    signal_process(pid_, SIGKILL);
     const UniqueFd ended(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
     pollfd wait{ended.get(), POLLIN, 0};
     // It may be waiting for firmware, where no signal reaches it; its owner must not wait for ever.

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/signal_process.h"
 #include "tests/attack/requests.h"
 #include "tests/attack/target.h"
 #include "tests/support/contained.h"
@@ -236,7 +237,7 @@ Victim::Once asking_for_status(const std::filesystem::path& root)
             kCallPatience);
         waiting.add_ended(pid);
         if (!ended) {
-            kill(pid, SIGKILL);
+            signal_process(pid, SIGKILL);
         }
         int status = -1;
         waitpid(pid, &status, 0);

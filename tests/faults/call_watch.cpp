@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -25,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of /proc/PID/status: "Tgid:", "PPid:".
+// Of /proc/PID/status: "Tgid:", "PPid:". 0: it has ended.
 pid_t number_in_status(pid_t thread, std::string_view name)
 {
     std::ifstream file(fmt::format("/proc/{}/status", thread));
@@ -64,21 +65,32 @@ int path_argument(std::string_view name)
     return name == "unlink" || name == "mkdir" || name == "memfd_create" ? 0 : -1;
 }
 
-StoppedCall described(const seccomp_notif& notice)
+// While its thread waits, what is read by its number is of that thread (seccomp_unotify(2)).
+bool still_waits(int listener, const seccomp_notif& notice)
+{
+    return ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &notice.id) == 0;
+}
+
+// Nothing: what was started with the launcher has ended meanwhile, or the call is no watched one.
+std::optional<StoppedCall> described(int listener, const seccomp_notif& notice)
 {
     StoppedCall stopped;
     const auto found = std::ranges::find(kWatchedCalls, notice.data.nr, &WatchedCall::number);
-    stopped.call = found == kWatchedCalls.end() ? nullptr : &*found;
+    if (found == kWatchedCalls.end()) {
+        return std::nullopt;
+    }
+    stopped.call = &*found;
     const auto thread = static_cast<pid_t>(notice.pid);
     stopped.process = number_in_status(thread, "Tgid:");
-    const pid_t parent = number_in_status(thread, "PPid:");
+    pid_t parent = number_in_status(thread, "PPid:");
     stopped.by_helper = parent != getpid();
     stopped.by_main_thread = stopped.process == thread && !stopped.by_helper;
     if (stopped.by_helper) {
         stopped.process = parent;
+        parent = number_in_status(parent, "PPid:");
     }
-    if (stopped.call == nullptr) {
-        return stopped;
+    if (parent != getpid()) {
+        return std::nullopt;
     }
     stopped.changes = stopped.call->changes &&
                       (stopped.call->name != "openat" || (notice.data.args[2] & (O_WRONLY | O_RDWR | O_CREAT)) != 0);
@@ -92,7 +104,7 @@ StoppedCall described(const seccomp_notif& notice)
         stopped.lengthens = stopped.call->name == "pwrite64" &&
                             notice.data.args[3] + notice.data.args[2] > std::filesystem::file_size(link, error);
     }
-    return stopped;
+    return still_waits(listener, notice) ? std::optional(stopped) : std::nullopt;
 }
 
 }    // namespace
@@ -193,8 +205,8 @@ void CallWatch::take_call(int listener)
     Verdict verdict;
     const std::lock_guard lock(mutex_);
     if (judge_ != nullptr) {
-        if (const auto stopped = described(notice); stopped.call != nullptr) {
-            verdict = judge_(stopped);
+        if (const auto stopped = described(listener, notice)) {
+            verdict = judge_(*stopped);
         }
     }
     const Held call{listener, notice.id, verdict.error, Clock::now() + verdict.after};

@@ -39,7 +39,7 @@ struct Verdict {
 
 class CallWatch {
 public:
-    // On the thread of the watch.
+    // On the thread of the watch; of calls by what was started with the launcher, and while that is there.
     using Judge = std::function<Verdict(const StoppedCall&)>;
 
     CallWatch();

@@ -17,6 +17,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/base/signal_process.h"
 #include "tests/faults/scene.h"
 
 namespace rdmaqos::test {
@@ -317,7 +318,7 @@ private:
         switch (fault_) {
         case Fault::Kill:
         case Fault::KillAndDamage:
-            kill(call.process, SIGKILL);
+            signal_process(call.process, SIGKILL);
             return {};
         case Fault::Reset:
             Scene::reset_device();

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <sys/sysmacros.h>
 
+#include "lib/base/signal_process.h"
 #include "tests/nic_mlx5/figures.h"
 #include "tests/nic_mlx5/stranger.h"
 #include "tests/support/namespaces.h"
@@ -218,7 +219,7 @@ TEST_F(Adoption, AChildThatSharesTheFile)
         std::this_thread::sleep_for(200ms);
         EXPECT_EQ(place_of(of_child), kInStorage);
         EXPECT_EQ(emulated_device().at("files"), 2) << "the child's, and the daemon's own";
-        kill(child, SIGKILL);
+        signal_process(child, SIGKILL);
     }
     expect_nothing_left(daemon);
 }

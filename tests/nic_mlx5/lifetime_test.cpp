@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/signal_process.h"
 #include "lib/client/retry.h"
 #include "tests/nic_mlx5/figures.h"
 #include "tests/nic_mlx5/program.h"
@@ -164,7 +165,7 @@ TEST_F(Mlx5Lifetime, AForkedChildDoesNotKeepItsParentsQueuePairsInTheTree)
     parent.signal(SIGKILL);
     EXPECT_TRUE(eventually([&] { return places(emulated_device()).at(said[0]).empty(); }));
     EXPECT_EQ(emulated_device().at("files"), 2) << "the child holds it; the daemon does not";
-    kill(static_cast<pid_t>(said[1]), SIGKILL);
+    signal_process(static_cast<pid_t>(said[1]), SIGKILL);
     EXPECT_TRUE(eventually([] { return emulated_device().at("files") == 1; }));
 }
 

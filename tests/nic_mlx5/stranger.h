@@ -24,6 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/base/signal_process.h"
 #include "tests/nic_mlx5/program.h"
 
 namespace rdmaqos::test {
@@ -332,7 +333,7 @@ public:
     [[nodiscard]] Line line() const { return Line(ours_.get()); }
     // Of the one that has the device open, in this process's namespace; what was started may be its parent.
     [[nodiscard]] pid_t pid() const { return pid_; }
-    void signal(int number) const { ::kill(pid_, number); }
+    void signal(int number) const { signal_process(pid_, number); }
     // And waits for its end.
     void kill()
     {

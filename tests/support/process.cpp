@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/signal_process.h"
+
 namespace rdmaqos::test {
 namespace {
 
@@ -140,7 +142,7 @@ Child::Child(const std::function<void()>& function)
 Child::~Child()
 {
     if (!status_) {
-        kill(pid_, SIGKILL);
+        signal_process(pid_, SIGKILL);
         waitpid(pid_, nullptr, 0);
     }
 }
@@ -148,7 +150,7 @@ Child::~Child()
 void Child::signal(int number) const
 {
     if (!status_) {
-        kill(pid_, number);
+        signal_process(pid_, number);
     }
 }
 

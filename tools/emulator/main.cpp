@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/signal_process.h"
 #include "lib/model/profile.h"
 #include "policy/yaml/simulation_reader.h"
 #include "tools/emulator/control.h"
@@ -113,7 +114,7 @@ volatile std::sig_atomic_t child_pid = 0;
 void forward(int signal)
 {
     if (child_pid > 0) {
-        kill(child_pid, signal);
+        signal_process(child_pid, signal);
     }
 }
 
@@ -274,7 +275,7 @@ int serve_firmware(const Options& options)
     const ServerOptions described = server_options(options);
     const FirmwareProcess process(described.directory, open_modules(options, described), [] {
         complain("the module has gone");
-        kill(getpid(), SIGTERM);
+        signal_process(getpid(), SIGTERM);
     });
     for (const auto& device : process.kernel_devices()) {
         if (const auto taken = device->take_over(); !taken) {

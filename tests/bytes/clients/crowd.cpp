@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/signal_process.h"
 #include "tests/bytes/clients/crowd_board.h"
 #include "tests/bytes/clients/crowd_member.h"
 
@@ -227,7 +228,7 @@ private:
         }
         victim.killed_by = random_() % 5 == 0 ? SIGTERM : SIGKILL;
         ++(victim.killed_by == SIGTERM ? terminated_ : killed_);
-        kill(victim.process, victim.killed_by);
+        rdmaqos::signal_process(victim.process, victim.killed_by);
     }
 
     void collect()
@@ -331,7 +332,7 @@ private:
                 fail("members do not end");
                 for (const Place& each : places_) {
                     if (each.process > 0) {
-                        kill(each.process, SIGKILL);
+                        rdmaqos::signal_process(each.process, SIGKILL);
                     }
                 }
                 return;

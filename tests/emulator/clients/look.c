@@ -256,6 +256,10 @@ int main(int argc, char** argv)
     }
     fflush(stdout);
     owner = fork();
+    if (owner < 0) {
+        perror("fork");
+        return 1;
+    }
     if (owner == 0) {
         be_owner(report[1]);
     }

@@ -204,6 +204,10 @@ int main(int argc, char** argv)
     }
     fflush(stdout);
     const pid_t owner = fork();
+    if (owner < 0) {
+        perror("fork");
+        return 1;
+    }
     if (owner == 0) {
         close(sockets[0]);
         _exit(be_owner(sockets[1]));

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/signal_process.h"
 #include "tests/emulator/clients/stress_worker.h"
 
 namespace {
@@ -103,7 +104,7 @@ private:
     {
         const pid_t child = children_[killed_ % children_.size()];
         std::erase(children_, child);
-        kill(child, SIGKILL);
+        rdmaqos::signal_process(child, SIGKILL);
         collect(child, SIGKILL);
         ++killed_;
         start();

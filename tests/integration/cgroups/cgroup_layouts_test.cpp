@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/signal_process.h"
 #include "policy/model/identity.h"
 #include "policy/model/lower.h"
 #include "tests/support/cgroup_layouts.h"
@@ -153,7 +154,7 @@ int play(const test::CgroupLayout& layout, const fs::path& folder, const Notes& 
             result = kFailed;
         }
         if (pid > 0) {
-            kill(pid, SIGKILL);
+            signal_process(pid, SIGKILL);
             waitpid(pid, nullptr, 0);
         }
     }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/base/descriptor_message.h"
+#include "lib/base/signal_process.h"
 #include "lib/bus/framing.h"
 #include "lib/bus/peer.h"
 #include "tests/support/bus_with_descriptors.h"
@@ -156,7 +157,7 @@ public:
     ~NumberTaken()
     {
         if (pid_ != 0) {
-            kill(pid_, SIGKILL);
+            signal_process(pid_, SIGKILL);
             waitpid(pid_, nullptr, 0);
         }
     }

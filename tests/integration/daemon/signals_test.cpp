@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "lib/base/signal_process.h"
 #include "tests/support/daemon_fixture.h"
 
 namespace rdmaqos::test {
@@ -36,7 +37,7 @@ protected:
             std::this_thread::sleep_for(kUntilItListens);
             action();
             std::this_thread::sleep_for(kHung);
-            kill(daemon->process().pid(), SIGKILL);
+            signal_process(daemon->process().pid(), SIGKILL);
         });
         std::vector<std::string> heard;
         const auto done = listener.monitor([&](const bus::Signal& signal) {

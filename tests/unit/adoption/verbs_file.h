@@ -18,6 +18,7 @@
 
 #include "daemon/adoption/ability.h"
 #include "daemon/adoption/program.h"
+#include "lib/base/signal_process.h"
 #include "tests/support/temp_dir.h"
 
 namespace rdmaqos::test {
@@ -77,7 +78,7 @@ public:
         if (pid_ <= 0) {
             return;
         }
-        kill(pid_, SIGKILL);
+        signal_process(pid_, SIGKILL);
         siginfo_t info{};
         waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | (reaped ? 0 : WNOWAIT));
         pid_ = reaped ? -1 : pid_;

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "lib/base/descriptor_message.h"
+#include "lib/base/signal_process.h"
 #include "tests/support/lingering.h"
 
 namespace rdmaqos {
@@ -94,7 +95,7 @@ TEST(HelperProcess, ADescriptorThatHangsWhenClosedHoldsNobodyUp)
     auto helper = start_helper({"/bin/true"}, "the helper");    // does not wait for them
     lingering.clear();                                          // none hangs any longer
     ASSERT_TRUE(helper);
-    kill(helper->pid, SIGKILL);    // it closes one after the other
+    signal_process(helper->pid, SIGKILL);    // it closes one after the other
     waitpid(helper->pid, nullptr, 0);
 }
 

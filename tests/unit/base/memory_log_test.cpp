@@ -1,4 +1,5 @@
 #include "lib/base/memory_log.h"
+#include "lib/base/signal_process.h"
 
 #include <array>
 #include <csignal>
@@ -171,7 +172,7 @@ TEST(MemoryLog, SurvivesItsWriterBeingKilled)
         std::uint32_t reported = 0;
         ASSERT_EQ(read(ends[0], &reported, sizeof(reported)), static_cast<ssize_t>(sizeof(reported)));
         usleep(round * 20);
-        kill(writer, SIGKILL);
+        signal_process(writer, SIGKILL);
         waitpid(writer, nullptr, 0);
         while (read(ends[0], &reported, sizeof(reported)) == sizeof(reported)) {
         }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/account.h"
+#include "lib/base/signal_process.h"
 #include "tests/support/contained.h"
 #include "tests/support/temp_dir.h"
 
@@ -109,7 +110,7 @@ bool is_administrator_after(Become become)
     EXPECT_EQ(read(ends[0], &became, 1), 1);
     EXPECT_EQ(became, 'y') << "the child could not become it";
     const bool is = is_administrator(child, 0);
-    kill(child, SIGKILL);
+    signal_process(child, SIGKILL);
     waitpid(child, nullptr, 0);
     close(ends[0]);
     close(ends[1]);

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/signal_process.h"
 #include "tests/support/temp_dir.h"
 
 namespace rdmaqos {
@@ -19,7 +20,7 @@ TEST(ProcessState, AKilledProcessHasDiedUntilItIsForgotten)
         _exit(0);
     }
     EXPECT_FALSE(has_died("/proc", child));
-    kill(child, SIGKILL);
+    signal_process(child, SIGKILL);
     siginfo_t info{};
     waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
     EXPECT_TRUE(has_died("/proc", child));

@@ -1,3 +1,4 @@
+#include "lib/base/signal_process.h"
 #include "lib/bus/event.h"
 
 #include <algorithm>
@@ -210,7 +211,7 @@ TEST(EventLoop, HearsSignals)
         EXPECT_EQ(sender.uid, getuid());
     });
     ASSERT_TRUE(source);
-    ASSERT_EQ(kill(getpid(), SIGUSR1), 0);
+    ASSERT_TRUE(signal_process(getpid(), SIGUSR1));
     EXPECT_TRUE(run_until(loop, [&] { return heard == 1; }));
 }
 
@@ -229,7 +230,7 @@ TEST(EventLoop, LearnsThatAProcessEnded)
     ASSERT_TRUE(source);
     loop.run_once(5ms);
     EXPECT_EQ(ended, 0);
-    kill(child, SIGKILL);
+    signal_process(child, SIGKILL);
     EXPECT_TRUE(run_until(loop, [&] { return ended > 0; }));
     loop.run_once(5ms);
     EXPECT_EQ(ended, 1) << "told once";

@@ -1,3 +1,4 @@
+#include "lib/base/signal_process.h"
 #include "lib/bus/peer.h"
 
 #include <array>
@@ -73,7 +74,7 @@ pid_t process_with_number(pid_t wanted)
 
 void end_process(pid_t pid)
 {
-    kill(pid, SIGKILL);
+    signal_process(pid, SIGKILL);
     waitpid(pid, nullptr, 0);
 }
 
@@ -165,7 +166,7 @@ TEST(Peer, NoticesThatAProcessEnded)
     const auto number = number_of(*pidfd);
     ASSERT_TRUE(number) << to_string(number.error());
     EXPECT_EQ(*number, child);
-    kill(child, SIGKILL);
+    signal_process(child, SIGKILL);
     waitpid(child, nullptr, 0);
     EXPECT_FALSE(is_running(*pidfd));
     const auto ended = number_of(*pidfd);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include "lib/base/signal_process.h"
 #include "tests/support/process.h"
 #include "tests/unit/client/library.h"
 
@@ -368,7 +369,7 @@ TEST_F(ClientLibrary, ClosingEndsTheConnectionAlsoForChildren)
     handle.reset();
     EXPECT_EQ(released, 1);
     EXPECT_TRUE(eventually([&] { return daemon_.connections() == 0; }));
-    kill(child, SIGKILL);
+    signal_process(child, SIGKILL);
     waitpid(child, nullptr, 0);
 }
 

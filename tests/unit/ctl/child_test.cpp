@@ -1,3 +1,4 @@
+#include "lib/base/signal_process.h"
 #include "tools/rdma-qosctl/commands/child.h"
 
 #include <csignal>
@@ -60,7 +61,7 @@ TEST_F(ChildTest, WithoutACommandTheFirstSignalEnds)
     EXPECT_FALSE(child->handle().has_value());
     pollfd waiting{child->fd(), POLLIN, 0};
     EXPECT_EQ(poll(&waiting, 1, 0), 0);
-    kill(getpid(), SIGINT);
+    signal_process(getpid(), SIGINT);
     EXPECT_EQ(poll(&waiting, 1, 1000), 1);
     EXPECT_EQ(child->wait(), 128 + SIGINT);
 }

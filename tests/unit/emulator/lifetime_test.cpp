@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include "lib/base/signal_process.h"
 #include "tests/support/process.h"
 #include "tests/support/uverbs_client.h"
 
@@ -69,7 +70,7 @@ TEST_F(EmulatorLifetime, ADescriptorInAnotherProcessKeepsIt)
     client.close();
     std::this_thread::sleep_for(50ms);
     EXPECT_EQ(emulator.firmware().usage().elements, 1U);
-    kill(child, SIGKILL);
+    signal_process(child, SIGKILL);
     waitpid(child, nullptr, 0);
     EXPECT_TRUE(eventually([&] { return is_empty(); }));
     ::close(ends[0]);
@@ -147,7 +148,7 @@ TEST_F(EmulatorLifetime, AClosersDescriptorInAnotherProcessIsNotTheLast)
     client.close_and_wait();
     EXPECT_EQ(emulator.firmware().usage().elements, 1U);
     closes_take(0ms);
-    kill(child, SIGKILL);
+    signal_process(child, SIGKILL);
     waitpid(child, nullptr, 0);
     EXPECT_TRUE(eventually([&] { return is_empty(); }));
 }

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/text.h"
+
 namespace rdmaqos::layering {
 namespace {
 
@@ -333,6 +335,25 @@ Violations check_length(std::string_view path, std::string_view text)
         return {};
     }
     return {fmt::format("{}: {} lines, more than {}", path, lines, kMaxLines)};
+}
+
+Violations check_signals(std::string_view path, std::string_view text)
+{
+    if (path == "lib/base/signal_process.h" || path.starts_with("tests/unit/layering/")) {
+        return {};
+    }
+    // With two arguments: functions of that name have others.
+    static const std::regex call(R"(^[^/"]*(?:^|[^\w.>]|[^\w]::)killp?g?\([^",;]+, )");
+    Violations violations;
+    std::size_t number = 0;
+    for (const auto line : lines_of(text)) {
+        ++number;
+        if (std::regex_search(line.begin(), line.end(), call)) {
+            violations.push_back(
+                fmt::format("{}:{}: kill(): signal_process() takes no group for a process", path, number));
+        }
+    }
+    return violations;
 }
 
 std::vector<TypeDefinition> types_of(std::string_view path, std::string_view text)

@@ -34,6 +34,9 @@ using Violations = std::vector<std::string>;
 constexpr std::size_t kMaxLines = 600;
 [[nodiscard]] Violations check_length(std::string_view path, std::string_view text);
 
+// Calls of kill(2), which belong into signal_process(): where a process has no number they end everyone.
+[[nodiscard]] Violations check_signals(std::string_view path, std::string_view text);
+
 struct TypeDefinition {
     std::string name;     // "rdmaqos::ctl::Context"
     std::string place;    // "daemon/model/session.h:108"

@@ -101,6 +101,22 @@ TEST(Layering, NoFileIsTooLong)
     EXPECT_EQ(violations, Violations{}) << fmt::format("{}", fmt::join(violations, "\n"));
 }
 
+TEST(Layering, SignalsAreSentToOneProcess)
+{
+    Violations violations;
+    for (const std::string& path : project_files(kRoot)) {
+        if (is_source(path)) {
+            const Violations found = check_signals(path, read(kRoot / path));
+            violations.insert(violations.end(), found.begin(), found.end());
+        }
+    }
+    EXPECT_EQ(violations, Violations{}) << fmt::format("{}", fmt::join(violations, "\n"));
+    const std::string found = "tests/a.cpp:1: kill(): signal_process() takes no group for a process";
+    EXPECT_THAT(check_signals("tests/a.cpp", "    kill(pid_, SIGKILL);\n"), ElementsAre(found));
+    EXPECT_THAT(check_signals("tests/a.cpp", "if (::kill(parent(pid), 0) == 0) {\n"), ElementsAre(found));
+    EXPECT_THAT(check_signals("tests/a.cpp", "daemon.kill(pid, 9); kill(); void kill(int pid);\n"), IsEmpty());
+}
+
 TEST(Layering, NoTypeIsDefinedTwice)
 {
     std::map<std::string, std::string> places;

@@ -1,3 +1,4 @@
+#include "lib/base/signal_process.h"
 #include "lib/nic_mlx5/device_lock.h"
 
 #include <csignal>
@@ -86,7 +87,7 @@ protected:
         void end()
         {
             if (pid_ > 0) {
-                kill(pid_, SIGKILL);
+                signal_process(pid_, SIGKILL);
                 waitpid(pid_, nullptr, 0);
                 pid_ = -1;
             }

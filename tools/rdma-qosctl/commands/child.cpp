@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/signal_process.h"
 #include "lib/base/text.h"
 
 namespace rdmaqos::ctl {
@@ -98,7 +99,7 @@ std::optional<int> Child::handle()
             return kSignalOffset + signal;
         }
         if (info.ssi_code != SI_KERNEL) {
-            kill(pid_, signal);
+            signal_process(pid_, signal);
         }
     }
     if (pid_ == 0) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/base/helper_process.h"
+#include "lib/base/signal_process.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -39,8 +40,8 @@ PasswordAgent::~PasswordAgent()
     if (pid_ == 0) {
         return;
     }
-    kill(pid_, SIGTERM);
-    kill(pid_, SIGCONT);    // it stops where it may not use the terminal
+    signal_process(pid_, SIGTERM);
+    signal_process(pid_, SIGCONT);    // it stops where it may not use the terminal
     while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
 }
