@@ -377,7 +377,8 @@ inline constexpr std::array kDriftKeys{
     AnswerKey{"device", "s", "name/port"},
     AnswerKey{"path", "s", "of the element"},
     AnswerKey{"kind", "s",
-              "`missing`, `share`, `max-rate`, `parent`, `kind`; `unreadable`: drift cannot be seen, because the "
+              "`missing`, `share`, `max-rate`, `parent`, `kind`; `unknown`: rdma-qosd has elements on the device that "
+              "nothing uses; `unreadable`: drift cannot be seen, because the "
               "device does not say what was written; `not-written`: the device refused it or has no room for it, and "
               "`found` says why"},
     AnswerKey{"expected", "s", "in words"},

@@ -23,6 +23,8 @@ std::string_view to_string(DriftKind kind)
         return "max-rate";
     case DriftKind::Parent:
         return "parent";
+    case DriftKind::Unknown:
+        return "unknown";
     case DriftKind::Unreadable:
         return "unreadable";
     case DriftKind::Kind:

@@ -315,6 +315,11 @@ public:
     {
         return elements.empty() ? Result<void>() : fail(ErrorCode::Unsupported, "this device keeps no elements");
     }
+    // How many elements are in the file of the lifeline besides these: nobody uses them, as after a query that was
+    // answered wrongly. Errors: as of query_element().
+    [[nodiscard]] virtual Result<std::size_t> count_strays(const std::vector<ElementHandle>& /*known*/) { return 0U; }
+    // How many are left.
+    [[nodiscard]] virtual Result<std::size_t> destroy_strays(const std::vector<ElementHandle>& /*known*/) { return 0U; }
     // Is told of each note from now on.
     virtual void set_note_keeper(const NoteKeeper& /*keeper*/) {}
 

@@ -29,6 +29,9 @@ public:
     [[nodiscard]] virtual Result<void> destroy(ElementHandle element) = 0;
     [[nodiscard]] virtual Result<void> take_over(const std::vector<KnownElement>& elements,
                                                  const BackendNotes& notes) = 0;
+    // Those in programs' files are not known from what the programs made.
+    [[nodiscard]] virtual Result<std::size_t> count_strays(const std::vector<ElementHandle>& /*known*/) { return 0U; }
+    [[nodiscard]] virtual Result<std::size_t> destroy_strays(const std::vector<ElementHandle>& /*known*/) { return 0U; }
     virtual void set_note_keeper(const NoteKeeper& /*keeper*/) {}
 
     // The leaves as a queue pair of `file` can name them.

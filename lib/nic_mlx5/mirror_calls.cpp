@@ -24,9 +24,11 @@ tl::unexpected<Error> no_such_element()
     return fail(Error{ErrorCode::InvalidArgument, ENOENT, "there is no such element"});
 }
 
+// An answer of the firmware says that the kernel has such an object in this file, whatever the answer is.
 bool is_there(int fd, const Mirror& mirror)
 {
-    return query(fd, mirror).has_value();
+    const auto answer = query(fd, mirror);
+    return answer || answer.error().status != 0;
 }
 
 bool is_of_file(const MirroredFile& known, const ClientFile& file)
@@ -41,9 +43,11 @@ void forget_missing(MirroredFile& known, int fd, const NoteKeeper& keeper)
     for (auto entry = known.mirrors.begin(); entry != known.mirrors.end();) {
         const auto [element, mirror] = *entry++;
         const auto answer = query(fd, mirror);
+        if (answer || answer.error().status != 0) {
+            continue;
+        }
         // What has its handle now has another id, which the kernel refuses.
-        const bool is_another = !answer && answer.error().status == 0 && answer.error().sys_errno == EINVAL;
-        if (is_another || says_missing(answer)) {
+        if (answer.error().sys_errno == EINVAL || says_missing(answer)) {
             known.remove(element, keeper);
         }
     }
@@ -56,9 +60,13 @@ bool destroy_mirror(int fd, const Mirror& mirror)
            (is_gone(destroyed.error()) ? !answers(fd) : says_missing(query(fd, mirror)));
 }
 
-bool says_lost(const Failure& failure)
+bool is_lost(int fd, const Mirror& mirror, const Failure& said, ElementKind kind, const ElementAttributes& planned)
 {
-    return failure.status != 0 && explain(Command::QueryElement, failure).sys_errno == ENOENT;
+    if (said.status == 0 || explain(Command::QueryElement, said).sys_errno != ENOENT) {
+        return false;
+    }
+    const ElementChange change{planned.share, planned.max_rate};
+    return !devx_modify(fd, mirror.handle, modify_element(kind, mirror.id, change));
 }
 
 void correct(int fd, const Mirror& mirror, ElementKind kind, const ElementAttributes& planned)

@@ -84,7 +84,7 @@ private:
     [[nodiscard]] FileTree& tree_for(const std::shared_ptr<ClientFile>& file);
     // Perhaps there is one of this owner's.
     [[nodiscard]] bool has_inherited(const std::optional<ClientFile::Owner>& owner) const;
-    // That which is in this file already, and was not known to be; null: there is none of ours.
+    // That which is in this file already, of which only an empty one is known; null: there is none of ours.
     [[nodiscard]] FileTree* find_again(const std::shared_ptr<ClientFile>& file);
     Result<LeafIds> make_leaves(FileTree& tree, int fd, std::optional<ElementHandle> requester,
                                 std::optional<ElementHandle> responder);
@@ -176,9 +176,8 @@ Result<ElementHandle> MirroredTree::create(const ElementRequest& request)
         }
         ++parent->children;
     }
-    const ElementHandle handle{next_++};
-    records_.emplace(handle, Record{request.kind, request.parent, request.attributes});
-    return handle;
+    const Record record{request.kind, request.parent, request.attributes};
+    return records_.emplace(ElementHandle{next_++}, record).first->first;
 }
 
 Result<void> MirroredTree::modify(ElementHandle element, const ElementChange& change)
@@ -232,10 +231,12 @@ Result<ElementState> MirroredTree::query(ElementHandle element)
             continue;
         }
         std::optional<Answer<Mailbox>> answer;
+        bool lost = false;
         with_descriptor(tree, [&](int fd) {
             answer = devx_query(fd, found->second.handle, query_element(found->second.id), kQueryElementBytes);
+            lost = !*answer && is_lost(fd, found->second, answer->error(), record->kind, expected);
         });
-        if (answer && !*answer && says_lost(answer->error())) {
+        if (lost) {
             lose(tree, element);
             return no_such_element();
         }
@@ -357,7 +358,7 @@ Result<LeafIds> MirroredTree::leaves_for(const std::shared_ptr<ClientFile>& file
     }
     has_other_root_ = false;
     auto made = make_leaves(*tree, file->fd(), requester, responder);
-    if (!made && has_other_root_) {
+    if (!made && has_other_root_ && tree->mirrors.empty()) {    // else it is of this tree
         if (FileTree* const known = find_again(file)) {
             made = make_leaves(*known, file->fd(), requester, responder);
         }

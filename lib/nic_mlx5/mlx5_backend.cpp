@@ -54,6 +54,14 @@ public:
     {
         return named(tree_->take_over(known, notes));
     }
+    Result<std::size_t> count_strays(const std::vector<ElementHandle>& known) override
+    {
+        return named(tree_->count_strays(known));
+    }
+    Result<std::size_t> destroy_strays(const std::vector<ElementHandle>& known) override
+    {
+        return named(tree_->destroy_strays(known));
+    }
     void set_note_keeper(const NoteKeeper& keeper) override
     {
         keeper_ = keeper;

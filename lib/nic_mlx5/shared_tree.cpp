@@ -38,6 +38,8 @@ public:
     Result<ElementState> query(ElementHandle element) override;
     Result<void> destroy(ElementHandle element) override;
     Result<void> take_over(const std::vector<KnownElement>& elements, const BackendNotes& notes) override;
+    Result<std::size_t> count_strays(const std::vector<ElementHandle>& known) override;
+    Result<std::size_t> destroy_strays(const std::vector<ElementHandle>& known) override;
     Result<LeafIds> leaves_for(const std::shared_ptr<ClientFile>& file, std::optional<ElementHandle> requester,
                                std::optional<ElementHandle> responder) override;
     void placed(const std::shared_ptr<ClientFile>& /*file*/, std::uint32_t /*handle*/,
@@ -48,6 +50,8 @@ public:
 
 private:
     [[nodiscard]] Result<Object*> find(ElementHandle element);
+    // Of the file, the newest first, so children before their parents.
+    [[nodiscard]] Result<std::vector<std::uint32_t>> handles_besides(const std::vector<ElementHandle>& known) const;
     [[nodiscard]] Error no_room(Error error, ElementKind kind) const;
     void add(ElementHandle element, ElementState written);
     void forget(ElementHandle element);
@@ -99,21 +103,64 @@ void SharedTree::forget(ElementHandle element)
     }
 }
 
-// Handles are the file's own: an element that is not known could not be told from one that is made later.
-Result<void> SharedTree::take_over(const std::vector<KnownElement>& elements, const BackendNotes& /*notes*/)
+Result<std::vector<std::uint32_t>> SharedTree::handles_besides(const std::vector<ElementHandle>& known) const
 {
-    std::unordered_set<std::uint32_t> known;
-    for (const auto& [handle, request] : elements) {
-        add(handle, {request.kind, request.parent, request.attributes});
-        known.insert(created_by(handle).handle);
-    }
     auto there = devx_handles(fd_);
     if (!there) {
         return fail(explain(Command::QueryElement, there.error()).with_context("what is in the device file"));
     }
-    std::erase_if(*there, [&](std::uint32_t handle) { return known.contains(handle); });
+    std::unordered_set<std::uint32_t> ours;
+    for (const auto element : known) {
+        ours.insert(created_by(element).handle);
+    }
+    std::erase_if(*there, [&](std::uint32_t handle) { return ours.contains(handle); });
+    return std::move(*there);
+}
+
+Result<std::size_t> SharedTree::count_strays(const std::vector<ElementHandle>& known)
+{
+    const auto strays = handles_besides(known);
+    return strays ? Result<std::size_t>(strays->size()) : fail(strays.error());
+}
+
+Result<std::size_t> SharedTree::destroy_strays(const std::vector<ElementHandle>& known)
+{
+    const auto strays = handles_besides(known);
+    if (!strays) {
+        return fail(strays.error());
+    }
+    std::unordered_set<std::uint32_t> gone;
+    for (const auto handle : *strays) {
+        if (devx_destroy(fd_, handle)) {
+            gone.insert(handle);
+        }
+    }
+    std::vector<ElementHandle> forgotten;
+    for (const auto& [element, object] : objects_) {
+        if (gone.contains(object.handle)) {
+            forgotten.push_back(element);
+        }
+    }
+    for (const auto element : forgotten) {
+        forget(element);
+    }
+    return strays->size() - gone.size();
+}
+
+// Handles are the file's own: an element that is not known could not be told from one that is made later.
+Result<void> SharedTree::take_over(const std::vector<KnownElement>& elements, const BackendNotes& /*notes*/)
+{
+    std::vector<ElementHandle> known;
+    for (const auto& [handle, request] : elements) {
+        add(handle, {request.kind, request.parent, request.attributes});
+        known.push_back(handle);
+    }
+    const auto strays = handles_besides(known);
+    if (!strays) {
+        return fail(strays.error());
+    }
     std::optional<Failure> failure;
-    for (const auto handle : *there) {    // the newest first, so children before their parents
+    for (const auto handle : *strays) {
         if (const auto destroyed = devx_destroy(fd_, handle); !destroyed) {
             failure = destroyed.error();
         }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <limits>
+#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -194,17 +195,43 @@ Result<void> ModelBackend::destroy_element(ElementHandle element)
     return operation.error ? Result<void>(fail(*operation.error)) : Result<void>();
 }
 
+std::vector<ObjectId> ModelBackend::strays(const std::vector<ElementHandle>& known) const
+{
+    std::vector<ObjectId> strays;
+    const auto there = firmware_->elements();
+    for (const auto& record : std::ranges::reverse_view(there)) {
+        const bool is_known = std::ranges::any_of(known, [&](auto handle) { return object_of(handle) == record.id; });
+        if (record.context == context_ && !is_known) {
+            strays.push_back(record.id);
+        }
+    }
+    return strays;
+}
+
+Result<std::size_t> ModelBackend::count_strays(const std::vector<ElementHandle>& known)
+{
+    return strays(known).size();
+}
+
+Result<std::size_t> ModelBackend::destroy_strays(const std::vector<ElementHandle>& known)
+{
+    std::size_t left = 0;
+    for (const auto id : strays(known)) {
+        left += firmware_->destroy(context_, id) ? 0 : 1;
+    }
+    return left;
+}
+
 // What an earlier process made is in this context: the model does not tell processes apart.
 Result<void> ModelBackend::take_over(const std::vector<KnownElement>& elements, const BackendNotes& /*notes*/)
 {
-    std::vector<ElementRecord> there = firmware_->elements();
-    for (auto it = there.rbegin(); it != there.rend(); ++it) {
-        const bool known = std::ranges::any_of(
-            elements, [&](const KnownElement& element) { return object_of(element.handle) == it->id; });
-        if (it->context == context_ && !known) {
-            if (const auto answer = firmware_->destroy(context_, it->id); !answer) {
-                return fail(error_of(answer.error()));
-            }
+    std::vector<ElementHandle> known;
+    for (const auto& element : elements) {
+        known.push_back(element.handle);
+    }
+    for (const auto id : strays(known)) {
+        if (const auto answer = firmware_->destroy(context_, id); !answer) {
+            return fail(error_of(answer.error()));
         }
     }
     return {};

@@ -66,6 +66,8 @@ public:
     [[nodiscard]] Result<ElementState> query_element(ElementHandle element) override;
     [[nodiscard]] Result<void> destroy_element(ElementHandle element) override;
     [[nodiscard]] Result<void> take_over(const std::vector<KnownElement>& elements, const BackendNotes& notes) override;
+    [[nodiscard]] Result<std::size_t> count_strays(const std::vector<ElementHandle>& known) override;
+    [[nodiscard]] Result<std::size_t> destroy_strays(const std::vector<ElementHandle>& known) override;
     // A queue pair of the model is nobody's: always.
     [[nodiscard]] Result<Admission> admit(const QueuePairRef&) override { return Admission{}; }
     [[nodiscard]] Result<void> place(const QueuePairRef& queue_pair, std::optional<ElementHandle> requester,
@@ -111,6 +113,8 @@ public:
 
 private:
     [[nodiscard]] Error error_of(const Refusal& refusal) const;
+    // Those of this context, children before their parents.
+    [[nodiscard]] std::vector<ObjectId> strays(const std::vector<ElementHandle>& known) const;
     [[nodiscard]] std::optional<Error> encode(const ElementAttributes& attributes, SchedulingFields& fields) const;
     [[nodiscard]] std::optional<Error> encode(const ElementChange& change, SchedulingFields& fields) const;
     [[nodiscard]] std::optional<Error> encode_rate(Bandwidth rate, SchedulingFields& fields) const;

@@ -227,6 +227,7 @@ void DeviceWriter::record(ElementId id, const ElementState& found)
 
 void DeviceWriter::record_missing(ElementId id)
 {
+    missing_ = true;
     abandon(id, false);
 }
 

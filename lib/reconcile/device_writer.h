@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/nic/backend.h"
@@ -57,6 +58,9 @@ public:
     [[nodiscard]] const std::set<ElementId>& doubtful() const { return doubtful_; }
     void doubt(ElementId id) { doubtful_.insert(id); }
 
+    // Whether an element was said to be missing since the last question. One answer is no proof.
+    [[nodiscard]] bool take_missing() { return std::exchange(missing_, false); }
+
     // Elements on the device that nobody can use; children first.
     [[nodiscard]] const std::vector<RemovedElement>& abandoned() const { return abandoned_; }
     // Tries to destroy them; those that are still busy stay.
@@ -84,6 +88,7 @@ private:
     std::uint32_t busy_retries_;
     std::set<ElementId> doubtful_;
     std::vector<RemovedElement> abandoned_;
+    bool missing_ = false;
     bool gone_ = false;
 };
 

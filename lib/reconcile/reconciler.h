@@ -120,6 +120,7 @@ enum class DriftKind : std::uint8_t {
     MaxRate,
     Parent,
     Kind,
+    Unknown,       // of the root: elements of ours that nobody uses
     Unreadable,    // of the root, for all: what the device answers to queries is not what was written
 };
 

@@ -229,6 +229,10 @@ void Reconciler::State::reconcile(Pass& pass)
         std::visit([&](const auto& one) { run(one, pass); }, operation);
     }
     writer.destroy_abandoned();
+    if (writer.take_missing() && !writer.gone()) {
+        // What is there all the same is found by the next drift check if it cannot be destroyed yet.
+        static_cast<void>(backend.destroy_strays(known_handles()));
+    }
     for (const auto& element : writer.abandoned()) {
         draining.insert(element.path);
     }

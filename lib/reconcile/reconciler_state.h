@@ -115,6 +115,11 @@ struct Reconciler::State {
     [[nodiscard]] std::vector<Found> query_all(Pass& pass);
     [[nodiscard]] std::vector<Drift> drifts_in(const std::vector<Found>& found) const;
     void record(const std::vector<Found>& found);
+    // Of all elements that are used, or are still to be destroyed.
+    [[nodiscard]] std::vector<ElementHandle> known_handles() const;
+    // What is on the device besides; an error is noted.
+    [[nodiscard]] std::vector<Drift> unknown_elements(Pass& pass);
+    void destroy_unknown(Drift& drift);
     // Whether the element is now as desired; if not, why.
     void note_repair(Drift& drift) const;
 

@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <cerrno>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "lib/reconcile/reconciler_state.h"
 
@@ -63,6 +66,47 @@ void Reconciler::State::record(const std::vector<Found>& found)
     }
 }
 
+std::vector<ElementHandle> Reconciler::State::known_handles() const
+{
+    std::vector<ElementHandle> known;
+    for (const auto& [id, element] : device.actual().elements) {
+        known.push_back(device.handle(id));
+    }
+    for (const auto& removed : writer.abandoned()) {
+        known.push_back(removed.handle);
+    }
+    return known;
+}
+
+std::vector<Drift> Reconciler::State::unknown_elements(Pass& pass)
+{
+    const auto strays = backend.count_strays(known_handles());
+    if (!strays) {
+        note_element(ElementPath::root(), "query", fail(strays.error()), pass);
+        return {};
+    }
+    if (*strays == 0) {
+        return {};
+    }
+    return {{ElementPath::root(),
+             DriftKind::Unknown,
+             "nothing else",
+             fmt::format("{} element{} that nobody uses", *strays, *strays == 1 ? "" : "s"),
+             false,
+             {}}};
+}
+
+void Reconciler::State::destroy_unknown(Drift& drift)
+{
+    const auto left = backend.destroy_strays(known_handles());
+    if (!left) {
+        drift.error = left.error();
+    } else if (*left > 0) {
+        drift.error = Error{ErrorCode::Busy, EBUSY, fmt::format("{} could not be destroyed", *left)};
+    }
+    drift.repaired = !drift.error;
+}
+
 void Reconciler::State::note_repair(Drift& drift) const
 {
     const auto wanted = desired.tree.find(drift.path);
@@ -93,7 +137,10 @@ DriftReport Reconciler::verify(bool repair)
         return result;
     }
     const auto found = state_->query_all(pass);
-    result.drifts = state_->drifts_in(found);
+    result.drifts = state_->unknown_elements(pass);
+    for (auto& drift : state_->drifts_in(found)) {
+        result.drifts.push_back(std::move(drift));
+    }
     state_->counters.drift_found += result.drifts.size();
     if (repair && state_->writing() && !state_->writer.gone()) {
         const auto revision = state_->device.revision();
@@ -103,7 +150,11 @@ DriftReport Reconciler::verify(bool repair)
             state_->schedule(true);
         }
         for (auto& drift : result.drifts) {
-            state_->note_repair(drift);
+            if (drift.kind == DriftKind::Unknown) {
+                state_->destroy_unknown(drift);
+            } else {
+                state_->note_repair(drift);
+            }
             state_->counters.drift_repaired += drift.repaired ? 1 : 0;
         }
     }

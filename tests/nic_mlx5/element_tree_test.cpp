@@ -61,6 +61,35 @@ TEST_F(MirroredTrees, GoneWithTheLastQueuePair)
     EXPECT_EQ(elements().size(), 3U);
 }
 
+// One answer of the firmware is no proof: in a program's file nobody would destroy what was forgotten wrongly.
+TEST_F(MirroredTrees, WhatAQueryDeniesOnceIsKept)
+{
+    Client client;
+    const auto queue_pair = client.make();
+    place(queue_pair, leaf_);
+    emulator("fail query 1 0x5");    // a bad resource
+    EXPECT_TRUE(tree_->query(*root_));
+    place(client.make(), other_);
+    EXPECT_THAT(elements(), ElementsAre("rate 0 share 0", "rate 0 share 20", "rate 0 share 7", "rate 40000 share 60"));
+    EXPECT_EQ(place_of(queue_pair), "rate 0 share 7 < rate 40000 share 60 < root");
+}
+
+// Of what was forgotten wrongly, the file can be known by the rest.
+TEST_F(MirroredTrees, ARootThatWasForgottenWronglyIsInTheWay)
+{
+    Client client;
+    place(client.make(), leaf_);
+    emulator("fail any 1 0x5 times 2");    // a query, and the modify that would prove it wrong
+    EXPECT_FALSE(tree_->query(*root_));
+    const auto root = add(ElementKind::Node, std::nullopt, {});
+    const auto leaf = add(ElementKind::Leaf, root, {5, std::nullopt});
+    const auto other = client.make();
+    const auto ids = tree_->leaves_for(other.file, leaf, std::nullopt);
+    ASSERT_FALSE(ids);
+    EXPECT_THAT(ids.error().message, HasSubstr("until the program is started again"));
+    EXPECT_FALSE(tree_->leaves_for(other.file, leaf, std::nullopt)) << "nor the next time";
+}
+
 TEST_F(MirroredTrees, BothSides)
 {
     Client client;

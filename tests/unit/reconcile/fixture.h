@@ -201,6 +201,14 @@ public:
     {
         return model_.take_over(elements, notes);
     }
+    [[nodiscard]] Result<std::size_t> count_strays(const std::vector<ElementHandle>& known) override
+    {
+        return model_.count_strays(known);
+    }
+    [[nodiscard]] Result<std::size_t> destroy_strays(const std::vector<ElementHandle>& known) override
+    {
+        return model_.destroy_strays(known);
+    }
     [[nodiscard]] Result<void> place(const QueuePairRef& queue_pair, std::optional<ElementHandle> requester,
                                      std::optional<ElementHandle> responder) override
     {

@@ -179,5 +179,45 @@ TEST_F(Verify, AResetWhileReading)
     EXPECT_TRUE(report.drifts.empty()) << "a device that is gone has not drifted";
 }
 
+// A query that was answered wrongly once: what was believed to be gone is destroyed with what follows.
+TEST_F(Verify, AnElementThatWasDeniedOnceIsNotLeftBehind)
+{
+    const auto before = shape_of(*rig.firmware);
+    const std::size_t elements = rig.firmware->elements().size();
+    const ElementHandle denied{static_cast<std::uint64_t>(rig.object_with_share(30))};
+    bool is_denied = false;
+    rig.backend->on_query = [&](ElementHandle handle, Result<ElementState>& state) {
+        if (handle == denied && !std::exchange(is_denied, true)) {
+            state = fail(Error{ErrorCode::InvalidArgument, ENOENT, "there is no such element"});
+        }
+    };
+    const auto report = rig.reconciler().verify(true);
+    EXPECT_EQ(report.drifts, std::vector{repaired("/sys", DriftKind::Missing, "leaf", "nothing")});
+    EXPECT_EQ(rig.firmware->elements().size(), elements);
+    EXPECT_EQ(shape_of(*rig.firmware), before);
+    EXPECT_TRUE(rig.reconciler().verify(false).drifts.empty());
+}
+
+TEST_F(Verify, ElementsThatNobodyUsesAreFoundAndDestroyed)
+{
+    const auto root = rig.object_with_share(70);
+    CreateCommand command;
+    for (const auto& element : rig.firmware->elements()) {
+        if (element.id == root) {
+            command.context = element.context;
+            command.parent = element.id;
+        }
+    }
+    command.kind = ElementKind::Leaf;
+    ASSERT_TRUE(rig.firmware->create(command));
+    const Drift stray{ElementPath::root(), DriftKind::Unknown, "nothing else", "1 element that nobody uses", false, {}};
+    EXPECT_EQ(rig.reconciler().verify(false).drifts, std::vector{stray});
+    Drift destroyed = stray;
+    destroyed.repaired = true;
+    EXPECT_EQ(rig.reconciler().verify(true).drifts, std::vector{destroyed});
+    EXPECT_TRUE(rig.reconciler().verify(false).drifts.empty());
+    rig.expect_converged();
+}
+
 }    // namespace
 }    // namespace rdmaqos
