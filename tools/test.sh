@@ -15,6 +15,7 @@
 #   kernel        * on the kernel's own mlx5 driver, in virtual machines; optimised    11 min
 #   faults        a fault at each step of what the daemon does, one at a time; optimised  20 min
 #   kernel-faults  the same on the kernel's own driver, in virtual machines            30 min
+#   sequences     500 random sequences of what administrators and hosts do; optimised     20 min
 #   kernel-clients  programs there that are adopted, launched, or use the library       8 min
 #   e2e           * in containers with systemd, D-Bus and polkit (needs root)           3 min
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
@@ -35,7 +36,7 @@ set -euo pipefail
 . "$project_dir/tools/debian.sh"
 
 default_groups=(unit integration fuzz scripts)
-extra_groups=(attack kernel faults kernel-faults kernel-clients e2e tsan fuzz-long bytes rdma-core soak bench package arm64 html lint clean-root)
+extra_groups=(attack kernel faults sequences kernel-faults kernel-clients e2e tsan fuzz-long bytes rdma-core soak bench package arm64 html lint clean-root)
 # What depends on the system: --full runs it on each release.
 groups_of_releases=(kernel e2e package clean-root)
 own_release=$(debian_here)
@@ -253,6 +254,10 @@ run_group()
         faults)
             build_once release fault_test
             run_label release faults
+            ;;
+        sequences)
+            build_once release sequence_test
+            run_label release sequences
             ;;
         e2e)
             build_once release e2e_programs
