@@ -127,6 +127,16 @@ TEST(Ibnetdiscover, EveryNodeThatALinkNamesIsThere)
     expect_golden("diagnostics/discovery-cut.txt", shown(some) + shown(none));
 }
 
+// Within its last block.
+TEST(Ibnetdiscover, EveryPortThatALinkNamesIsThere)
+{
+    const auto text = golden_source("import/small.topology")->text;
+    const auto cut = read_ibnetdiscover(source("cut.topology", text.substr(0, text.rfind("\n[") + 1)));
+    EXPECT_EQ(with_warning(cut, "port 1 of 0x0002c90300c0ffe0 is not in the block of its node, the last of this file")
+                  .nodes.size(),
+              4U);
+}
+
 TEST(Ibnetdiscover, WidthsAndSpeedsAreRates)
 {
     const auto rate_of = [](const std::string& link) {

@@ -187,6 +187,7 @@ struct PortLine {
     std::uint64_t number = 0;
     std::optional<Guid> guid;
     std::optional<Guid> peer;    // the node at the other end
+    std::optional<std::uint64_t> peer_port;
     bool peer_is_host = false;
     Lids lids;
     std::optional<IbRate> rate;
@@ -226,6 +227,7 @@ std::optional<PortLine> parse_port_line(std::string_view line)
     port.peer_is_host = cursor.rest().starts_with('H');
     Cursor peer(cursor.rest().substr(std::min<std::size_t>(cursor.rest().size(), 1)));    // after S, H or R
     port.peer = peer.take("-") ? peer.hexadecimal() : std::nullopt;
+    port.peer_port = port.peer && peer.take("\"[") ? peer.decimal() : std::nullopt;
     // Of a switch's port a description follows: that of the other end, whose LID is behind it.
     const std::string_view rest = cursor.rest();
     const auto remark = rest.find('#');
@@ -300,6 +302,9 @@ private:
     static constexpr const char* kExpected =
         "expected the output of `ibnetdiscover`, without options or with -g, -f, -m or -p";
 
+    static constexpr const char* kCutOff =
+        "the file was cut off: make it again, and see that `ibnetdiscover` ends with status 0";
+
     void read_line(std::string_view line)
     {
         if (line.starts_with("switchguid=0x")) {
@@ -315,9 +320,10 @@ private:
         }
     }
 
-    // ibnetdiscover writes a block for every node it has found, and links only between those.
+    // ibnetdiscover writes a block for every node it has found, links only between those, and each at both ends.
     void check_links()
     {
+        check_ends();
         const std::size_t all = links_.size();
         std::erase_if(links_, [this](const Link& link) { return node_guids_.contains(link.peer.value); });
         if (links_.empty()) {
@@ -332,7 +338,21 @@ private:
                                             [](const Link& link) { return link.is_host; });
         Diagnostic& diagnostic = names_host && !has_host ? diagnostics_.error(first.at, message)
                                                          : diagnostics_.warning(first.at, message);
-        diagnostic.hint = "the file was cut off: make it again, and see that `ibnetdiscover` ends with status 0";
+        diagnostic.hint = kCutOff;
+    }
+
+    // Of the last block, in which a file that was cut off may end.
+    void check_ends()
+    {
+        const Guid last = discovery_.nodes.empty() ? Guid() : discovery_.nodes.back().guid;
+        const auto is_missing = [&](const End& end) { return end.node == last && !ports_.contains(end.port); };
+        const auto end = std::find_if(ends_.begin(), ends_.end(), is_missing);
+        if (end != ends_.end()) {
+            diagnostics_
+                .warning(end->at, fmt::format("port {} of {} is not in the block of its node, the last of this file",
+                                              end->port, to_string(last)))
+                .hint = kCutOff;
+        }
     }
 
     static bool is_heading(std::string_view line)
@@ -397,6 +417,7 @@ private:
             return;
         }
         is_repeated_ = false;
+        ports_.clear();
         current_ = discovery_.nodes.size();
         discovery_.nodes.push_back({parsed.type, parsed.guid, printed_description(parsed.description.text), {}, at});
         if (parsed.type == NodeType::Switch) {
@@ -421,6 +442,9 @@ private:
         if (parsed.peer && peers_.insert(parsed.peer->value).second) {
             links_.push_back({*parsed.peer, parsed.peer_is_host, at});
         }
+        if (parsed.peer && parsed.peer_port) {
+            ends_.push_back({*parsed.peer, *parsed.peer_port, at});
+        }
         if (!current_) {
             if (!is_repeated_ && !diagnostics_.has_errors()) {
                 diagnostics_.error(at, "a port before the node it belongs to").hint = kExpected;
@@ -432,6 +456,7 @@ private:
             diagnostics_.error(at, fmt::format("a port cannot have the number {}", parsed.number));
             return;
         }
+        ports_.insert(parsed.number);
         if (node.type == NodeType::Switch) {
             return;    // its ports are no ends; they share the GUID of port 0
         }
@@ -513,6 +538,11 @@ private:
         bool is_host = false;
         Location at;
     };
+    struct End {
+        Guid node;
+        std::uint64_t port = 0;
+        Location at;
+    };
 
     TextLines lines_;
     Diagnostics diagnostics_;
@@ -524,6 +554,8 @@ private:
     std::unordered_map<std::uint64_t, Location> port_guids_;
     std::unordered_set<std::uint64_t> peers_;
     std::vector<Link> links_;    // the first to each of them
+    std::set<std::uint64_t> ports_;    // of the last node
+    std::vector<End> ends_;            // those that links name
     LidTable lids_;
     bool given_up_ = false;
 };

@@ -103,7 +103,8 @@ Result<FabricPartition> find_partition(const Fabric& fabric, const std::string& 
     if (!found->ipoib) {
         return fail(
             ErrorCode::InvalidArgument,
-            fmt::format("the fabric file says nothing of the broadcast group of partition {}; add `ipoib` to it",
+            fmt::format("the fabric file says nothing of the broadcast group of partition {}; add `ipoib` to it if "
+                        "OpenSM makes one (`saquery -g`)",
                         printable(found->name)));
     }
     return *found;
