@@ -101,7 +101,7 @@ void Engine::lose()
         tell(RDMAQOS_EVENT_DAEMON_GONE, {}, "rdma-qosd has gone");
     }
     is_back_news_ = true;
-    unreachable_ = {};
+    unreachable_ = {ENOTCONN, "the connection to rdma-qosd has ended"};
     if (!comes_back()) {
         forget_all();
     }
@@ -127,6 +127,11 @@ void Engine::look()
     }
 }
 
+Failure Engine::why_absent() const
+{
+    return unreachable_ ? unreachable_ : Failure{ENOTCONN, "rdma-qosd is not there"};
+}
+
 Failure Engine::reach(Deadline deadline)
 {
     look();
@@ -135,7 +140,7 @@ Failure Engine::reach(Deadline deadline)
     }
     const bool may_try = next_try_ && Clock::now() >= *next_try_;
     if (!may_try) {
-        return unreachable_ ? unreachable_ : Failure{ENOTCONN, "rdma-qosd is not there"};
+        return why_absent();
     }
     return connect(deadline);
 }
@@ -342,8 +347,7 @@ Failure Engine::release(Deadline deadline)
 {
     look();
     if (!wants_session_) {
-        return connection_ ? Failure{ENOENT, "the handle has no session"}
-                           : Failure{ENOTCONN, "rdma-qosd is not there"};
+        return connection_ ? Failure{ENOENT, "the handle has no session"} : why_absent();
     }
     const std::string session = session_;
     forget_all();

@@ -130,6 +130,7 @@ private:
     void drop_connection();
     void forget_all();
     void look();
+    [[nodiscard]] Failure why_absent() const;
     // There is a connection, as far as that can be had now.
     [[nodiscard]] Failure reach(Deadline deadline);
     // And a session.
@@ -177,7 +178,7 @@ private:
     bool is_detached_ = false;
     bool is_back_news_ = false;         // its program knows that the daemon was gone, or that it refused
     Request wish_;                      // what the session is asked for by, also after a refusal
-    Failure unreachable_;               // why the last connection was not made
+    Failure unreachable_;               // why there is no connection: it was not made, or has ended
     std::optional<Failure> refusal_;    // of the session, which is wanted all the same
     std::string session_;               // path; empty: none
     AnswerRef grant_;

@@ -457,8 +457,7 @@ std::vector<Failure> Engine::detach(const std::vector<std::pair<std::string, std
     for (std::size_t i = 0; i < names.size(); ++i) {
         const auto record = find(names[i].first, names[i].second);
         if (record == records_.end()) {
-            failures[i] = connection_ ? Failure{ENOENT, "the queue pair is not attached"}
-                                      : Failure{ENOTCONN, "rdma-qosd is not there"};
+            failures[i] = connection_ ? Failure{ENOENT, "the queue pair is not attached"} : why_absent();
             continue;
         }
         const Key key = record->first;
@@ -466,7 +465,7 @@ std::vector<Failure> Engine::detach(const std::vector<std::pair<std::string, std
         const bool is_promised = record->second.is_promised;
         records_.erase(record);
         if (!connection_ && !is_promised) {
-            failures[i] = {ENOTCONN, "rdma-qosd is not there"};
+            failures[i] = why_absent();
         } else if (connection_ && !session_.empty()) {
             // Also one that its device took along, which the daemon remembers as the session's.
             Message message = connection_->new_call(session_, kSessionInterface, "Detach");

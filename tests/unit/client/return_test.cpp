@@ -1,4 +1,5 @@
 // librdmaqos with a fake daemon that goes and comes back, and in processes that fork.
+#include <cerrno>
 #include <csignal>
 
 #include <fcntl.h>
@@ -57,6 +58,8 @@ TEST_F(ClientLibrary, WhoDoesNotDispatchComesBackWithTheNextCall)
     like_.forget();
     daemon_.stop();
     daemon_.start();
+    EXPECT_EQ(attach(handle, 2), -ENOTCONN);
+    EXPECT_STREQ(rdmaqos_last_error(), "the connection to rdma-qosd has ended") << "it is there";
     EXPECT_TRUE(eventually([&] { return attach(handle, 2) == 0; }));
     EXPECT_THAT(like_.attached(), ElementsAre(1, 2));
 }
