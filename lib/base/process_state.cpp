@@ -20,14 +20,21 @@ std::optional<char> task_state(const std::filesystem::path& stat)
     return (*text)[end + 2];
 }
 
-std::optional<std::chrono::nanoseconds> task_processor_time(const std::filesystem::path& schedstat)
+// What it has computed, what it has waited, and how often it got a processor.
+std::optional<ProcessorTimes> task_processor_times(const std::filesystem::path& schedstat)
 {
     const auto text = read_kernel_file(schedstat);
-    std::uint64_t nanoseconds = 0;
-    if (!text || std::from_chars(text->data(), text->data() + text->size(), nanoseconds).ec != std::errc()) {
+    if (!text) {
         return std::nullopt;
     }
-    return std::chrono::nanoseconds(nanoseconds);
+    std::uint64_t computed = 0;
+    std::uint64_t waited = 0;
+    const char* const end = text->data() + text->size();
+    const auto first = std::from_chars(text->data(), end, computed);
+    if (first.ec != std::errc() || first.ptr == end || std::from_chars(first.ptr + 1, end, waited).ec != std::errc()) {
+        return std::nullopt;
+    }
+    return ProcessorTimes{std::chrono::nanoseconds(computed), std::chrono::nanoseconds(waited)};
 }
 
 bool has_died(const std::filesystem::path& proc, pid_t process)

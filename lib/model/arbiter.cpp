@@ -35,10 +35,10 @@ void Arbiter::Bucket::charge(std::size_t bytes, Bandwidth rate, Time now, Time b
     full_until += time_for(bytes, rate);
 }
 
-void Arbiter::Bucket::begin(Time now)
+void Arbiter::Bucket::begin(Time from)
 {
-    if (full_until < now) {
-        full_until = now;
+    if (full_until < from) {
+        full_until = from;
         is_short = false;
     }
 }
@@ -63,9 +63,6 @@ void Arbiter::begin(Sibling& child)
     child.bucket.begin(now_);
     child.place = parent.competing.size();
     parent.competing.push_back(&child);
-    if (&parent == &root_ && parent.competing.size() == 1) {
-        root_.bucket.begin(now_);
-    }
     begin(parent);
 }
 
@@ -91,18 +88,45 @@ void Arbiter::hang(Sibling& child, Node& parent)
         return;
     }
     const bool competes = child.place.has_value();
+    const std::size_t backlogged = child.flow ? (child.is_backlogged ? 1 : 0) : static_cast<Node&>(child).backlogged;
     end(child);
+    for (Node* above = child.parent; above != nullptr; above = above->parent) {
+        above->backlogged -= backlogged;
+    }
     child.parent = &parent;
     child.virtual_time = parent.virtual_time_of_children;
     if (competes) {
         begin(child);
+    }
+    for (Node* above = &parent; above != nullptr && backlogged > 0; above = above->parent) {
+        if (above->backlogged == 0) {
+            above->bucket.begin(now_);
+        }
+        above->backlogged += backlogged;
+    }
+}
+
+void Arbiter::enter(Sibling& child, Time late)
+{
+    child.bucket.begin(now_ - late);
+    for (Node* above = child.parent; above != nullptr; above = above->parent) {
+        if (above->backlogged++ == 0) {
+            above->bucket.begin(now_ - late);
+        }
+    }
+}
+
+void Arbiter::leave(Sibling& child)
+{
+    for (Node* above = child.parent; above != nullptr; above = above->parent) {
+        --above->backlogged;
     }
 }
 
 void Arbiter::set_link(Bandwidth speed)
 {
     if (std::exchange(root_.cap, speed) != speed) {
-        root_.bucket = {};
+        root_.bucket = {now_};
     }
 }
 
@@ -115,6 +139,17 @@ void Arbiter::set_elements(const std::map<ElementNumber, ElementSettings>& eleme
             element->number = number;
         }
     }
+    const auto parent_of = [&](ElementNumber number) -> Node& {
+        const ElementNumber wanted = elements.at(number).parent;
+        return elements.contains(wanted) && wanted != number ? node(wanted) : root_;
+    };
+    // First all that move, so that none is ever below itself.
+    for (const auto& [number, settings] : elements) {
+        Node& element = *elements_.at(number);
+        if (element.parent != &parent_of(number)) {
+            hang(element, root_);
+        }
+    }
     for (auto& [number, element] : elements_) {
         const auto wanted = elements.find(number);
         if (wanted == elements.end()) {
@@ -122,10 +157,9 @@ void Arbiter::set_elements(const std::map<ElementNumber, ElementSettings>& eleme
         }
         element->share = std::max(1U, wanted->second.share);
         if (std::exchange(element->cap, wanted->second.cap) != wanted->second.cap) {
-            element->bucket = {};
+            element->bucket = {now_};
         }
-        Node& parent = elements.contains(wanted->second.parent) ? node(wanted->second.parent) : root_;
-        hang(*element, &parent == element.get() ? root_ : parent);
+        hang(*element, parent_of(number));
     }
     for (auto& [number, flow] : flows_) {
         if (flow.parent != &root_ && !elements.contains(flow.parent->number)) {
@@ -140,7 +174,7 @@ void Arbiter::set_flow(FlowNumber number, ElementNumber leaf, std::optional<Band
     Sibling& flow = flows_[number];
     flow.flow = number;
     if (std::exchange(flow.cap, cap) != cap) {
-        flow.bucket = {};
+        flow.bucket = {now_};
     }
     hang(flow, node(leaf));
 }
@@ -148,28 +182,28 @@ void Arbiter::set_flow(FlowNumber number, ElementNumber leaf, std::optional<Band
 void Arbiter::remove_flow(FlowNumber number)
 {
     if (const auto flow = flows_.find(number); flow != flows_.end()) {
-        set_backlogged(flow->second, false);
+        set_backlogged(flow->second, false, Time(0));
         flows_.erase(flow);
     }
 }
 
-void Arbiter::set_backlogged(Sibling& flow, bool backlogged)
+void Arbiter::set_backlogged(Sibling& flow, bool backlogged, Time late)
 {
     const bool before = std::exchange(flow.is_backlogged, backlogged);
-    if (backlogged && !before) {
-        ++backlogged_;
-    } else if (!backlogged && before) {
-        --backlogged_;
-    }
     backlogged ? begin(flow) : end(flow);
+    if (backlogged && !before) {
+        enter(flow, late);
+    } else if (!backlogged && before) {
+        leave(flow);
+    }
 }
 
-void Arbiter::set_backlogged(FlowNumber number, bool backlogged, Time now)
+void Arbiter::set_backlogged(FlowNumber number, bool backlogged, Time now, Time late)
 {
     now_ = now;
     forget_those_that_did_not_come();
     if (const auto flow = flows_.find(number); flow != flows_.end()) {
-        set_backlogged(flow->second, backlogged);
+        set_backlogged(flow->second, backlogged, late);
     }
 }
 
@@ -182,7 +216,7 @@ void Arbiter::expect(FlowNumber number, Time now)
     }
     Sibling& flow = found->second;
     flow.is_backlogged = false;
-    --backlogged_;
+    leave(flow);
     flow.expected_until = now + burst_;
     if (!std::exchange(flow.is_in_queue, true)) {
         expected_.emplace_back(flow.expected_until, number);
@@ -263,7 +297,7 @@ Arbiter::Turn Arbiter::turn(Time now)
 {
     now_ = now;
     forget_those_that_did_not_come();
-    if (backlogged_ == 0) {
+    if (root_.backlogged == 0) {
         return {};
     }
     Choice choice;
@@ -283,16 +317,18 @@ Arbiter::Turn Arbiter::turn(Time now)
     return turn;
 }
 
-void Arbiter::sent(FlowNumber number, std::size_t bytes, Time now)
+Arbiter::Time Arbiter::sent(FlowNumber number, std::size_t bytes, Time now)
 {
     now_ = now;
+    Time left = now;
     const auto flow = flows_.find(number);
     if (flow == flows_.end()) {
-        return;
+        return left;
     }
     for (Sibling* child = &flow->second; child != nullptr; child = child->parent) {
         if (child->cap) {
             child->bucket.charge(bytes, *child->cap, now, burst_);
+            left = std::max(left, child->bucket.full_until);
         }
         if (!child->flow) {
             static_cast<Node*>(child)->bytes += bytes;
@@ -302,6 +338,21 @@ void Arbiter::sent(FlowNumber number, std::size_t bytes, Time now)
             child->virtual_time += (std::uint64_t{bytes} << kFraction) / child->share;
         }
     }
+    return left;
+}
+
+bool Arbiter::has_idle_rate(FlowNumber number, std::size_t bytes, Time least) const
+{
+    const auto flow = flows_.find(number);
+    if (flow == flows_.end() || flow->second.is_backlogged) {
+        return false;
+    }
+    const auto is_slow = [&](const Sibling& at) { return at.cap && time_for(bytes, *at.cap) >= least; };
+    bool is_idle = is_slow(flow->second);
+    for (const Node* above = flow->second.parent; above != nullptr; above = above->parent) {
+        is_idle = is_idle || (above->backlogged == 0 && is_slow(*above));
+    }
+    return is_idle;
 }
 
 std::map<Arbiter::ElementNumber, std::uint64_t> Arbiter::bytes_of_elements() const

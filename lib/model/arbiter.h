@@ -3,12 +3,13 @@
 // A flow (a queue pair that has work) competes with the others of its leaf, the leaf with its siblings, and so on up to
 // the link. Siblings share by start-time fair queueing: each has a virtual time that grows by what it sends, divided by
 // its share, and the earliest one is next. Who had nothing to send, or was held by a cap, does not get that time back.
-// Caps of elements and flows, and the link's speed, are token buckets: who had something to send and fell behind his rate
-// may catch up, for at most `burst`.
+// Caps of elements and flows, and the link's speed, are token buckets: who had something to send and fell behind his
+// rate may catch up, for at most `burst`. Where nobody had anything to send, nothing is caught up with: what comes next
+// takes its time from its first bit on.
 //
-// A flow that has run out of work may be expected back: its program would post more if the host gave it a processor. Such
-// a flow keeps its place. Where a rate holds back those that compete with it, they wait for it, no longer than can be
-// caught up with. Without this, whoever is off the processor more often gets less than its share.
+// A flow that has run out of work may be expected back: its program would post more if the host gave it a processor.
+// Such a flow keeps its place. Where a rate holds back those that compete with it, they wait for it, no longer than can
+// be caught up with. Without this, whoever is off the processor more often gets less than its share.
 //
 // In the long run this gives every element what the solver says (solver.h), whatever the size of the pieces.
 //
@@ -55,8 +56,9 @@ public:
     // Adds the flow, or changes it. `leaf` not there: as 0.
     void set_flow(FlowNumber number, ElementNumber leaf, std::optional<Bandwidth> cap);
     void remove_flow(FlowNumber number);
-    // Whether it has something to send.
-    void set_backlogged(FlowNumber number, bool backlogged, Time now);
+    // Whether it has something to send. `late`: if it was expected, for how long its program had no processor to post
+    // this with. So much of the time in which nobody used a rate above it can be caught up with.
+    void set_backlogged(FlowNumber number, bool backlogged, Time now, Time late = Time(0));
     // It has run out of work, and is expected to have more before `burst` has passed.
     void expect(FlowNumber number, Time now);
 
@@ -66,8 +68,12 @@ public:
         std::optional<FlowNumber> awaited;    // others wait for it: set_backlogged(false) if it will not come back
     };
     [[nodiscard]] Turn turn(Time now);
-    // The flow has sent this much, now.
-    void sent(FlowNumber number, std::size_t bytes, Time now);
+    // The flow begins to send this much, now. When the last bit has left, by the slowest of the rates above it; not
+    // before, the flow has its next turn.
+    Time sent(FlowNumber number, std::size_t bytes, Time now);
+    // Nobody has anything to send that one of the rates above it, or its own, would hold back; and this much takes so
+    // long at that rate, or longer.
+    [[nodiscard]] bool has_idle_rate(FlowNumber number, std::size_t bytes, Time least) const;
     // What was sent below each element since it came.
     [[nodiscard]] std::map<ElementNumber, std::uint64_t> bytes_of_elements() const;
 
@@ -82,8 +88,8 @@ private:
         Time pause{0};
 
         void charge(std::size_t bytes, Bandwidth rate, Time now, Time burst);
-        // Who had nothing to send has nothing to catch up with.
-        void begin(Time now);
+        // Nobody had anything to send until then: there is nothing to catch up with from before.
+        void begin(Time from);
     };
 
     struct Node;
@@ -97,12 +103,13 @@ private:
         std::optional<FlowNumber> flow;      // empty: an element
         bool is_backlogged = false;          // of a flow that has a place: else it is expected, until
         Time expected_until{0};
-        bool is_in_queue = false;            // expected_
+        bool is_in_queue = false;    // expected_
     };
     struct Node : Sibling {
         ElementNumber number = 0;
         std::uint64_t virtual_time_of_children = 0;
         std::uint64_t bytes = 0;
+        std::size_t backlogged = 0;    // flows below it
         std::vector<Sibling*> competing;
     };
     struct Choice {
@@ -115,7 +122,10 @@ private:
     void hang(Sibling& child, Node& parent);
     void begin(Sibling& child);
     static void end(Sibling& child);
-    void set_backlogged(Sibling& flow, bool backlogged);
+    // One more flow at or below `child` has something to send.
+    void enter(Sibling& child, Time late);
+    static void leave(Sibling& child);
+    void set_backlogged(Sibling& flow, bool backlogged, Time late);
     void forget_those_that_did_not_come();
     [[nodiscard]] bool is_held(Sibling& child, Time& next) const;
     enum class Outcome : std::uint8_t { Found, AllAreHeld, Await };
@@ -127,7 +137,6 @@ private:
     Node root_;      // whose cap is the link's speed
     std::map<ElementNumber, std::unique_ptr<Node>> elements_;
     std::map<FlowNumber, Sibling> flows_;
-    std::size_t backlogged_ = 0;    // flows
     // Those that are expected, or were, by when to look at them again.
     std::deque<std::pair<Time, FlowNumber>> expected_;
 };

@@ -50,5 +50,18 @@ TEST(ProcessState, TheRealUidIsNotTheEffectiveOne)
     EXPECT_EQ(real_uid_of("/proc", getpid()), getuid());
 }
 
+TEST(ProcessState, WhatAThreadHasComputedAndWaited)
+{
+    const test::TempDir proc;
+    proc.write("whole", "5005 170 3\n");
+    proc.write("cut", "5005");
+    proc.write("words", "five 170 3\n");
+    EXPECT_EQ(task_processor_times(proc.path() / "whole"),
+              (ProcessorTimes{std::chrono::nanoseconds(5005), std::chrono::nanoseconds(170)}));
+    for (const char* const name : {"cut", "words", "none"}) {
+        EXPECT_EQ(task_processor_times(proc.path() / name), std::nullopt) << name;
+    }
+}
+
 }    // namespace
 }    // namespace rdmaqos

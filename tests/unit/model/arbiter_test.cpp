@@ -251,6 +251,125 @@ TEST(Arbiter, CountsWhatWasSentBelowAnElement)
     EXPECT_NEAR(static_cast<double>(bytes.at(3)), 3 * static_cast<double>(bytes.at(2)), 0.1e6);
 }
 
+// ---- when the last bit has left ----
+
+constexpr std::size_t kMebibyte = 1 << 20;
+constexpr std::size_t kPieceOfMebibyte = 16384;
+constexpr Time kTimeOfMebibyte = 8'388'608ns;    // at 1 Gbit/s
+
+// One message, sent as soon as the arbiter lets it; when its last bit has left.
+Time send_mebibyte(Arbiter& arbiter, Arbiter::FlowNumber flow, Time now, Time late = 0ns)
+{
+    arbiter.set_backlogged(flow, true, now, late);
+    for (std::size_t sent = 0; sent < kMebibyte; sent += kPieceOfMebibyte) {
+        auto turn = arbiter.turn(now);
+        if (!turn.flow) {
+            now = turn.next.value();
+            turn = arbiter.turn(now);
+        }
+        EXPECT_EQ(turn.flow, flow);
+        now = arbiter.sent(flow, kPieceOfMebibyte, now);
+    }
+    arbiter.expect(flow, now);
+    return now;
+}
+
+TEST(Arbiter, AMessageHasLeftWithItsLastBit)
+{
+    Arbiter arbiter(50ms);
+    arbiter.set_link(kGigabit);
+    arbiter.set_flow(1, 0, std::nullopt);
+    EXPECT_EQ(send_mebibyte(arbiter, 1, 7ms), 7ms + kTimeOfMebibyte);
+}
+
+// As two programs do that answer each other: each has nothing to send while it waits.
+TEST(Arbiter, IdleTimeIsNothingToCatchUpWith)
+{
+    Arbiter arbiter(50ms);
+    arbiter.set_link(kGigabit);
+    arbiter.set_flow(1, 0, std::nullopt);
+    Time now = send_mebibyte(arbiter, 1, 0ns);
+    for (const Time pause : {30us, 1000us, 8400us, 49000us, 51000us, 300000us}) {
+        EXPECT_EQ(send_mebibyte(arbiter, 1, now + pause), now + pause + kTimeOfMebibyte) << pause.count();
+        now += pause + kTimeOfMebibyte;
+    }
+}
+
+TEST(Arbiter, WhatAProgramCouldNotPostIsCaughtUpWith)
+{
+    Arbiter arbiter(50ms);
+    arbiter.set_link(kGigabit);
+    arbiter.set_flow(1, 0, std::nullopt);
+    const Time first = send_mebibyte(arbiter, 1, 0ns);
+    EXPECT_EQ(send_mebibyte(arbiter, 1, first + 10ms, 3ms), first + 10ms + kTimeOfMebibyte - 3ms);
+    const Time second = first + 10ms + kTimeOfMebibyte - 3ms;
+    EXPECT_EQ(send_mebibyte(arbiter, 1, second + 4ms, 20ms), second + 4ms + kTimeOfMebibyte - 4ms)
+        << "no more than it was idle";
+}
+
+TEST(Arbiter, TheSlowestRateOnTheWaySaysWhen)
+{
+    Arbiter arbiter(50ms);
+    arbiter.set_link(kGigabit);
+    arbiter.set_elements(
+        {{1, {0, 1, Bandwidth::from_mbps(500)}}, {2, {1, 1, Bandwidth::from_mbps(250)}}, {3, {0, 1, {}}}});
+    arbiter.set_flow(1, 2, std::nullopt);
+    EXPECT_EQ(send_mebibyte(arbiter, 1, 0ns), 4 * kTimeOfMebibyte);
+    arbiter.set_flow(2, 1, Bandwidth::from_mbps(100));
+    EXPECT_EQ(send_mebibyte(arbiter, 2, 60ms), 60ms + 10 * kTimeOfMebibyte);
+}
+
+// The link does not rest meanwhile.
+TEST(Arbiter, ACapIsNothingToCatchUpWithEitherWhileOthersSend)
+{
+    Arbiter arbiter(50ms);
+    arbiter.set_link(kGigabit);
+    arbiter.set_elements({{1, {0, 1, Bandwidth::from_mbps(100)}}, {2, {0, 1, {}}}});
+    arbiter.set_flow(1, 1, std::nullopt);
+    arbiter.set_flow(2, 2, std::nullopt);
+    arbiter.set_backlogged(1, true, 0ns);
+    Time now = arbiter.sent(1, kPieceOfMebibyte, 0ns);
+    arbiter.expect(1, now);
+    EXPECT_TRUE(arbiter.has_idle_rate(2, 16384, 131us)) << "that of the link";
+    EXPECT_FALSE(arbiter.has_idle_rate(2, 16384, 132us)) << "at which it takes less";
+    arbiter.set_backlogged(2, true, now);
+    EXPECT_TRUE(arbiter.has_idle_rate(1, 16384, 1ms)) << "its cap";
+    EXPECT_FALSE(arbiter.has_idle_rate(2, 16384, 1us)) << "it has something to send itself";
+    now += 30ms;
+    arbiter.set_backlogged(1, true, now);
+    EXPECT_EQ(arbiter.sent(1, kPieceOfMebibyte, now), now + 1'310'720ns) << "16 KiB at 100 Mbit/s";
+}
+
+TEST(Arbiter, ANewCapIsNothingToCatchUpWith)
+{
+    Arbiter arbiter(50ms);
+    arbiter.set_link(kGigabit);
+    arbiter.set_flow(1, 0, std::nullopt);
+    const Time first = send_mebibyte(arbiter, 1, 100ms);
+    arbiter.set_backlogged(1, true, first);
+    arbiter.set_flow(1, 0, Bandwidth::from_mbps(100));
+    EXPECT_EQ(arbiter.sent(1, kPieceOfMebibyte, first), first + 1'310'720ns);
+}
+
+// Elements that change places with each other: what is above what is right at every step.
+TEST(Arbiter, AnElementMayComeBelowOneThatWasBelowIt)
+{
+    Load load;
+    load.arbiter.set_elements({{1, {0, 1, {}}}, {2, {1, 1, {}}}, {3, {0, 1, {}}}});
+    load.add(1, 2);
+    load.add(2, 3);
+    load.run(100ms);
+    load.arbiter.set_elements({{1, {2, 1, Bandwidth::from_mbps(100)}}, {2, {0, 1, {}}}, {3, {0, 1, {}}}});
+    load.arbiter.set_flow(1, 1, std::nullopt);
+    static_cast<void>(load.rates());
+    load.run(100ms);
+    EXPECT_NEAR(load.rates().at(1), 100, 5);
+    load.stop(1);
+    load.stop(2);
+    EXPECT_FALSE(load.arbiter.turn(load.now).flow) << "nobody is counted that is not there";
+    EXPECT_FALSE(load.arbiter.turn(load.now).next);
+}
+
 // ---- programs that do not always have a processor ----
 
 // Programs that keep a window of small messages posted as long as they have a processor, which they share with others.
@@ -276,9 +395,12 @@ public:
         const Time end = now + length;
         while (now < end) {
             for (auto& [number, program] : programs_) {
-                if (program.has_processor(now) && std::exchange(program.posted, kWindow) == 0) {
-                    arbiter.set_backlogged(number, true, now);
+                const bool has_processor = program.has_processor(now);
+                if (has_processor && std::exchange(program.posted, kWindow) == 0) {
+                    arbiter.set_backlogged(number, true, now,
+                                           program.had_processor ? Time(0) : now - program.empty_since);
                 }
+                program.had_processor = has_processor;
             }
             const auto turn = arbiter.turn(now);
             if (turn.flow) {
@@ -286,6 +408,7 @@ public:
                 arbiter.sent(*turn.flow, kMessage, now);
                 program.sent += kMessage;
                 if (--program.posted == 0) {
+                    program.empty_since = now;
                     are_expected_ ? arbiter.expect(*turn.flow, now) : arbiter.set_backlogged(*turn.flow, false, now);
                 }
                 now += effort;
@@ -324,6 +447,8 @@ private:
         int posted = 0;
         std::uint64_t sent = 0;
         Time stopped_until{0};
+        Time empty_since{0};
+        bool had_processor = false;
 
         [[nodiscard]] bool has_processor(Time now) const { return now >= stopped_until && now % (on + off) < on; }
     };

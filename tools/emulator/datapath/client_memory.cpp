@@ -81,27 +81,53 @@ bool ClientMemory::is_gone() const
     return process_->is_gone();
 }
 
-std::optional<std::vector<RunnableThread>> ClientMemory::runnable_threads() const
+namespace {
+
+// look(thread, its directory) of each; false ends it. False: it ended so, or there are none, or too many.
+template <typename F>
+bool for_each_thread(pid_t process, F look)
 {
     constexpr int kMost = 16;
-    const std::filesystem::path tasks = "/proc/" + std::to_string(process_->number) + "/task";
-    std::vector<RunnableThread> threads;
+    const std::filesystem::path tasks = "/proc/" + std::to_string(process) + "/task";
     int count = 0;
     std::error_code error;
     for (std::filesystem::directory_iterator task(tasks, error), end; !error && task != end; task.increment(error)) {
-        if (++count > kMost) {
-            return std::nullopt;
+        if (++count > kMost || !look(static_cast<pid_t>(std::stol(task->path().filename())), task->path())) {
+            return false;
         }
-        if (task_state(task->path() / "stat") != 'R') {
-            continue;
-        }
-        const auto computed = task_processor_time(task->path() / "schedstat");
-        if (!computed) {
-            return std::nullopt;
-        }
-        threads.push_back({static_cast<pid_t>(std::stol(task->path().filename())), *computed});
     }
-    return count == 0 || process_->has_ended ? std::nullopt : std::optional(std::move(threads));
+    return count > 0;
+}
+
+}    // namespace
+
+std::optional<std::vector<RunnableThread>> ClientMemory::runnable_threads() const
+{
+    std::vector<RunnableThread> threads;
+    const bool are_all = for_each_thread(process_->number, [&](pid_t number, const std::filesystem::path& task) {
+        if (task_state(task / "stat") != 'R') {
+            return true;
+        }
+        const auto times = task_processor_times(task / "schedstat");
+        if (times) {
+            threads.push_back({number, times->computed});
+        }
+        return times.has_value();
+    });
+    return !are_all || process_->has_ended ? std::nullopt : std::optional(std::move(threads));
+}
+
+std::map<pid_t, std::chrono::nanoseconds> ClientMemory::waited_of_threads() const
+{
+    std::map<pid_t, std::chrono::nanoseconds> threads;
+    const bool are_all = for_each_thread(process_->number, [&](pid_t number, const std::filesystem::path& task) {
+        const auto times = task_processor_times(task / "schedstat");
+        if (times) {
+            threads.emplace(number, times->waited);
+        }
+        return times.has_value();
+    });
+    return are_all ? threads : std::map<pid_t, std::chrono::nanoseconds>();
 }
 
 int why_not_usable(MemoryOwner owner)

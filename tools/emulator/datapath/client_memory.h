@@ -2,8 +2,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,6 +37,7 @@ struct ClientProcess {
     const UniqueFd handle;    // pidfd_open(2): readable when it has ended
     const UniqueFd memory;    // /proc/PID/mem, which stays with what it was opened for; empty: this process may not
     std::atomic<bool> has_ended{false};
+    mutable std::chrono::nanoseconds news{0};    // when data or a completion last came, by the monotonic clock
 };
 
 class ClientMemory {
@@ -49,9 +52,14 @@ public:
     // The process has ended, or is another program: what it had posted is nobody's.
     [[nodiscard]] bool is_gone() const;
 
-    // Its threads that have a processor or wait for one. Empty: it has ended, or has too many threads to look at each, or the
-    // kernel does not count what they compute.
+    // Its threads that have a processor or wait for one. Empty: it has ended, or has too many threads to look at each,
+    // or the kernel does not count what they compute.
     [[nodiscard]] std::optional<std::vector<RunnableThread>> runnable_threads() const;
+
+    void set_news(std::chrono::nanoseconds now) const { process_->news = now; }
+    [[nodiscard]] std::chrono::nanoseconds news() const { return process_->news; }
+    // How long each thread has waited for a processor since it began. None: as above.
+    [[nodiscard]] std::map<pid_t, std::chrono::nanoseconds> waited_of_threads() const;
 
 private:
     std::shared_ptr<const ClientProcess> process_;

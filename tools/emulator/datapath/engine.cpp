@@ -30,8 +30,13 @@ constexpr Time kLookAtErrors = 5ms;
 // Pieces that are moved before doorbells are looked at again.
 constexpr int kPiecesInARow = 8;
 
-// How often it is looked at what becomes of a program that others wait for.
+// How often it is looked at what becomes of a program that others wait for; how long one has had nothing to send before
+// it is looked whether it has a processor.
 constexpr Time kLookAtThreads = 200us;
+// Looking at a program's threads takes as long; a message that the link carries in less is not worth it.
+constexpr Time kWorthLooking = 20us;
+// What has left so soon has left: finding out takes longer.
+constexpr Time kSoon = 1us;
 
 // What epoll(7) gives back: a device and a page of it, or a process, or this.
 constexpr std::uint64_t kWakeup = ~std::uint64_t{0};
@@ -285,15 +290,34 @@ bool Engine::listen(DeviceState& device, Time now)
     return heard;
 }
 
+bool Engine::arrive(DeviceState& device, Time now, std::optional<Time>& next)
+{
+    bool has_arrived = false;
+    while (!device.leaving.empty() && device.leaving.begin()->first <= now) {
+        const auto first = device.leaving.extract(device.leaving.begin());
+        const auto queue_pair = first.mapped().lock();
+        if (queue_pair && queue_pair->transfer && queue_pair->transfer->leaves == first.key() &&
+            queue_pair->transfer->sender == &device) {
+            transfers.arrive(queue_pair, now);
+            has_arrived = true;
+        }
+    }
+    if (!device.leaving.empty()) {
+        merge(next, device.leaving.begin()->first);
+    }
+    return has_arrived;
+}
+
 bool Engine::transmit(DeviceState& device, Time now, std::optional<Time>& next)
 {
+    const bool has_arrived = arrive(device, now, next);
     const auto turn = device.arbiter.turn(now);
     if (turn.awaited) {
         look_at_awaited(device, *turn.awaited, now, next);
     }
     if (!turn.flow) {
         merge(next, turn.next);
-        return false;
+        return has_arrived;
     }
     const auto found = device.flows.find(*turn.flow);
     const auto queue_pair = found == device.flows.end() ? nullptr : found->second.lock();
@@ -302,7 +326,22 @@ bool Engine::transmit(DeviceState& device, Time now, std::optional<Time>& next)
         device.flows.erase(*turn.flow);
         return true;
     }
-    device.arbiter.sent(*turn.flow, transfers.move(queue_pair, now), now);
+    if (queue_pair->transfer->leaves) {    // one of its rates has changed meanwhile
+        transfers.arrive(queue_pair, now);
+        return true;
+    }
+    const std::size_t bytes = transfers.begin_piece(queue_pair, now);
+    if (bytes == 0) {
+        return true;
+    }
+    const Time leaves = device.arbiter.sent(*turn.flow, bytes, now);
+    if (leaves < now + kSoon) {
+        transfers.arrive(queue_pair, now);
+    } else {
+        queue_pair->transfer->leaves = leaves;
+        device.leaving.emplace(leaves, queue_pair);
+        merge(next, leaves);
+    }
     return true;
 }
 
@@ -324,6 +363,24 @@ void Engine::look_at_awaited(DeviceState& device, Arbiter::FlowNumber flow, Time
         merge(next, now);
     } else {
         merge(next, queue_pair->awaited->looked_at + kLookAtThreads);
+    }
+}
+
+void Engine::look_at_idle(Time now, std::optional<Time>& next)
+{
+    auto& idle = transfers.idle;
+    while (!idle.empty() && idle.front().first + kLookAtThreads <= now) {
+        const auto [since, weak] = std::exchange(idle.front(), {});
+        idle.pop_front();
+        const auto queue_pair = weak.lock();
+        if (queue_pair && queue_pair->idle && queue_pair->idle->since == since &&
+            queue_pair->idle->sender->arbiter.has_idle_rate(queue_pair->idle->flow, queue_pair->idle->length,
+                                                            kWorthLooking)) {
+            queue_pair->idle->waited = queue_pair->client.waited_of_threads();
+        }
+    }
+    if (!idle.empty()) {
+        merge(next, idle.front().first + kLookAtThreads);
     }
 }
 
@@ -413,6 +470,7 @@ void Engine::run()
                 bring_up_to_date(*device);
                 is_busy = listen(*device, now) || is_busy;
             }
+            look_at_idle(now, next);
             look_at_blocked(now, next);
             look_at_failed(now, next);
             for (int piece = 0; piece < kPiecesInARow; ++piece) {

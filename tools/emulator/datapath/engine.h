@@ -56,10 +56,14 @@ private:
     void bring_up_to_date(DeviceState& state);
     // True: a bell has rung.
     bool listen(DeviceState& device, Time now);
+    // What has left by now is there. True: something is.
+    bool arrive(DeviceState& device, Time now, std::optional<Time>& next);
     // True: something was moved.
     bool transmit(DeviceState& device, Time now, std::optional<Time>& next);
     // Others wait for it. If it has had its chance, no longer.
     static void look_at_awaited(DeviceState& device, Arbiter::FlowNumber flow, Time now, std::optional<Time>& next);
+    // Of those that have just run out of work: whether their programs have a processor.
+    void look_at_idle(Time now, std::optional<Time>& next);
     void look_at_blocked(Time now, std::optional<Time>& next);
     void look_at_failed(Time now, std::optional<Time>& next);
     // Until something happens, or `next`.

@@ -170,8 +170,13 @@ struct QueuePair {
         Ranges local;
         Ranges remote;
         std::uint64_t done = 0;
+        std::size_t piece = 0;            // what the link carries of it, after what is done
+        std::optional<Time> leaves;       // when that has left; empty: the next one waits for its turn
         DeviceState* sender = nullptr;    // whose link the data takes
         Arbiter::FlowNumber flow = 0;
+
+        // What is read is.
+        [[nodiscard]] bool is_sent_by_peer() const { return request.operation == Operation::Read && peer; }
     };
     std::optional<Transfer> transfer;    // what is under way
     std::optional<Time> blocked_until;
@@ -179,6 +184,16 @@ struct QueuePair {
     int receiver_tries = 0;
     bool removed = false;
     TrafficCount traffic;
+
+    // It has run out of work. If that lasts: what the threads of its program had waited for a processor by then.
+    struct Idle {
+        Time since{0};
+        DeviceState* sender = nullptr;
+        Arbiter::FlowNumber flow = 0;
+        std::size_t length = 0;          // of the last message
+        std::map<pid_t, Time> waited;    // empty: nobody has looked
+    };
+    std::optional<Idle> idle;
 
     // Others wait until its program has had a processor to post more.
     struct Awaited {
@@ -221,6 +236,8 @@ struct DeviceState {
     Arbiter arbiter{std::chrono::milliseconds(100)};
     std::uint64_t generation = ~std::uint64_t{0};    // of the device, whose tree the arbiter has
     std::map<Arbiter::FlowNumber, std::weak_ptr<QueuePair>> flows;
+    // Those of which the link carries a piece, by when that has left.
+    std::multimap<Time, std::weak_ptr<QueuePair>> leaving;
 };
 
 // That a queue pair of this device uses; the first one if there is none such.

@@ -1,7 +1,6 @@
 #include "tools/emulator/datapath/transfers.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include <infiniband/verbs.h>
@@ -10,13 +9,6 @@
 
 namespace rdmaqos::emulator {
 namespace {
-
-// Of a message that is sent in one turn. Small enough that who has a small message does not wait long.
-constexpr std::size_t kPiece = 16384;
-// What a message takes of the link at least: its headers.
-constexpr std::size_t kLeast = 64;
-// The global routing header, for which a datagram's receiver has to leave room.
-constexpr std::size_t kRoute = 40;
 
 std::uint32_t remote_access(Operation operation)
 {
@@ -33,38 +25,6 @@ std::uint32_t remote_access(Operation operation)
     }
 }
 
-std::uint8_t kind_of_receive(const WorkRequest& request)
-{
-    if (request.operation == Operation::Write) {
-        return MLX5_CQE_RESP_WR_IMM;
-    }
-    return request.has_immediate ? MLX5_CQE_RESP_SEND_IMM
-           : request.invalidates ? MLX5_CQE_RESP_SEND_INV
-                                 : MLX5_CQE_RESP_SEND;
-}
-
-Completion completion_for(const QueuePair& queue_pair)
-{
-    Completion completion;
-    completion.user_index = queue_pair.memory.user_index;
-    completion.queue_pair = queue_pair.memory.number;
-    return completion;
-}
-
-// Of the side whose memory it is: nobody's if its process has ended.
-std::uint8_t why(const Ranges& ranges, std::uint8_t otherwise)
-{
-    return !ranges.empty() && ranges.front().client.is_gone()
-               ? static_cast<std::uint8_t>(MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR)
-               : otherwise;
-}
-
-// A datagram goes by GID, with a global routing header.
-bool has_route(const QueuePair& from, const Datagram& datagram)
-{
-    return datagram.is_global || !port_of(from.device, from.port).description.infiniband;
-}
-
 // Where a message goes that this request receives; empty: its memory must not be written.
 std::optional<Ranges> ranges_of(const QueuePair& receiver, const ReceiveRequest& request)
 {
@@ -78,39 +38,21 @@ void set_error(QueuePair& queue_pair)
     queue_pair.device.device.firmware().set_queue_pair_state(queue_pair.memory.number, QueuePairState::Error);
 }
 
-std::uint64_t packets_of(std::uint64_t bytes, const QueuePair& queue_pair)
+// How long its program had no processor since it ran out of work, and knew of something to do: who waits for an answer
+// could not have posted before that was there.
+Time lateness(const QueuePair& queue_pair, Time now)
 {
-    return std::max<std::uint64_t>(1, (bytes + queue_pair.packet - 1) / queue_pair.packet);
-}
-
-// The other end is there, and the one that it was when this began.
-bool reaches(const QueuePair& from, const QueuePair::Transfer& transfer)
-{
-    const QueuePair& to = *transfer.peer;
-    return !to.removed && to.can_receive() && to.life == transfer.peer_life && port_of(from.device, from.port).is_up &&
-           port_of(to.device, to.port).is_up;
-}
-
-// What is read is sent by the other end.
-bool is_sent_by_peer(const QueuePair::Transfer& transfer)
-{
-    return transfer.request.operation == Operation::Read && transfer.peer;
-}
-
-void count(QueuePair& queue_pair, const QueuePair::Transfer& transfer, std::uint64_t bytes)
-{
-    const TrafficCount moved{bytes, packets_of(bytes, queue_pair)};
-    queue_pair.traffic += moved;
-    if (!transfer.peer) {
-        port_of(queue_pair.device, queue_pair.port).traffic.sent += moved;
-        return;
+    const auto& idle = queue_pair.idle;
+    if (!idle || idle->waited.empty() || idle->flow != queue_pair.transfer->flow) {
+        return Time(0);
     }
-    const bool is_read = is_sent_by_peer(transfer);
-    QueuePair& peer = *transfer.peer;
-    const QueuePair& from = is_read ? peer : queue_pair;
-    const QueuePair& to = is_read ? queue_pair : peer;
-    port_of(from.device, from.port).traffic.sent += moved;
-    port_of(to.device, to.port).traffic.received += moved;
+    Time longest(0);
+    for (const auto& [thread, waited] : queue_pair.client.waited_of_threads()) {
+        if (const auto before = idle->waited.find(thread); before != idle->waited.end()) {
+            longest = std::max(longest, waited - before->second);
+        }
+    }
+    return std::min(longest, now - std::max(idle->since, queue_pair.client.news()));
 }
 
 void begin_flow(const std::shared_ptr<QueuePair>& queue_pair, Time now)
@@ -118,16 +60,25 @@ void begin_flow(const std::shared_ptr<QueuePair>& queue_pair, Time now)
     QueuePair::Transfer& transfer = *queue_pair->transfer;
     DeviceState& own = queue_pair->device;
     constexpr Arbiter::FlowNumber kResponder = Arbiter::FlowNumber{1} << 63;
-    const bool is_read = is_sent_by_peer(transfer);
+    const bool is_read = transfer.is_sent_by_peer();
     transfer.sender = is_read ? &transfer.peer->device : &own;
     transfer.flow = (is_read ? kResponder : 0) | Arbiter::FlowNumber{own.number} << 32 | queue_pair->memory.number;
     transfer.sender->flows[transfer.flow] = queue_pair;
     Transfers::place_flow(*queue_pair);
-    transfer.sender->arbiter.set_backlogged(transfer.flow, true, now);
+    transfer.sender->arbiter.set_backlogged(transfer.flow, true, now, lateness(*queue_pair, now));
     queue_pair->awaited.reset();
+    queue_pair->idle.reset();
 }
 
 }    // namespace
+
+Completion Transfers::completion_for(const QueuePair& queue_pair)
+{
+    Completion completion;
+    completion.user_index = queue_pair.memory.user_index;
+    completion.queue_pair = queue_pair.memory.number;
+    return completion;
+}
 
 void Transfers::advance(const std::shared_ptr<QueuePair>& queue_pair, Time now)
 {
@@ -187,8 +138,8 @@ void Transfers::begin_datagram(QueuePair& queue_pair, Transfer transfer)
 {
     const Datagram& datagram = transfer.request.datagram;
     constexpr std::uint32_t kOwnKey = 1U << 31;
-    transfer.peer = find_peer(devices_, queue_pair, has_route(queue_pair, datagram) ? &datagram.gid : nullptr, datagram.lid,
-                              datagram.queue_pair);
+    transfer.peer = find_peer(devices_, queue_pair, has_route(queue_pair, datagram) ? &datagram.gid : nullptr,
+                              datagram.lid, datagram.queue_pair);
     if (transfer.peer && transfer.peer->key != ((datagram.key & kOwnKey) != 0 ? queue_pair.key : datagram.key)) {
         transfer.peer.reset();
     }
@@ -320,7 +271,7 @@ bool Transfers::check_remote(const std::shared_ptr<QueuePair>& queue_pair, Trans
     }
     finish(queue_pair, request, syndrome);
     fail_responder(transfer.peer, syndrome == MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR ? AsyncEvent::QueuePairAccessError
-                                                                                 : AsyncEvent::QueuePairRequestError);
+                                                                                  : AsyncEvent::QueuePairRequestError);
     return false;
 }
 
@@ -333,130 +284,6 @@ void Transfers::try_again(const std::shared_ptr<QueuePair>& queue_pair, Time now
     }
     transfer.sender->arbiter.set_backlogged(transfer.flow, false, now);
     advance(queue_pair, now);
-}
-
-std::size_t Transfers::move(const std::shared_ptr<QueuePair>& queue_pair, Time now)
-{
-    Transfer& transfer = *queue_pair->transfer;
-    DeviceState& sender = *transfer.sender;
-    const Arbiter::FlowNumber flow = transfer.flow;
-    const bool is_datagram = queue_pair->memory.type == QueuePairType::Ud;
-    const bool is_reliable = queue_pair->memory.type == QueuePairType::Rc;
-    const std::size_t length = std::min<std::uint64_t>(kPiece, transfer.request.length - transfer.done);
-    std::uint8_t syndrome = 0;
-    if (transfer.peer && !reaches(*queue_pair, transfer)) {
-        syndrome = MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR;
-    } else if (transfer.peer) {
-        syndrome = transfer.request.is_atomic() ? do_atomic(transfer) : copy_piece(*queue_pair, transfer, length);
-    }
-    if (syndrome == MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR && is_reliable) {
-        try_again(queue_pair, now);
-        return 0;
-    }
-    if (syndrome != 0 && !is_reliable && syndrome != MLX5_CQE_SYNDROME_LOCAL_PROT_ERR) {
-        transfer.peer.reset();    // lost
-        syndrome = 0;
-    }
-    if (syndrome == 0) {
-        count(*queue_pair, transfer, length);
-    }
-    transfer.done += length;
-    if (syndrome != 0 || transfer.done >= transfer.request.length) {
-        const Transfer ended = std::move(*std::exchange(queue_pair->transfer, std::nullopt));
-        if (syndrome == 0 && ended.peer) {
-            deliver(*queue_pair, ended);
-        }
-        finish(queue_pair, ended.request, syndrome);
-        advance(queue_pair, now);
-        const auto& next = queue_pair->transfer;
-        if (next && next->sender == &sender && next->flow == flow) {
-            // It goes on.
-        } else if (!next && queue_pair->state == QueuePairState::Rts && !queue_pair->has_work()) {
-            sender.arbiter.expect(flow, now);
-        } else {
-            sender.arbiter.set_backlogged(flow, false, now);
-        }
-    }
-    return std::max(length + (is_datagram ? kRoute : 0), kLeast);
-}
-
-std::uint8_t Transfers::copy_piece(QueuePair& queue_pair, Transfer& transfer, std::size_t length)
-{
-    const bool is_read = transfer.request.operation == Operation::Read;
-    const bool is_datagram = queue_pair.memory.type == QueuePairType::Ud;
-    const Ranges& from = is_read ? transfer.remote : transfer.local;
-    const Ranges& to = is_read ? transfer.local : transfer.remote;
-    constexpr std::uint8_t kHere = MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
-    constexpr std::uint8_t kThere = MLX5_CQE_SYNDROME_REMOTE_OP_ERR;
-    buffer_.resize(length);
-    const std::span inlined(transfer.request.inlined);
-    const auto front = inlined.subspan(std::min<std::size_t>(transfer.done, inlined.size()));
-    const std::size_t copied = std::min(front.size(), length);
-    std::ranges::copy(front.first(copied), buffer_.begin());
-    if (copied < length && !gather(from, transfer.done + copied - inlined.size(), std::span(buffer_).subspan(copied))) {
-        return is_read ? why(from, kThere) : kHere;
-    }
-    if (!scatter(to, transfer.done + (is_datagram ? kRoute : 0), buffer_)) {
-        return is_read ? kHere : why(to, kThere);
-    }
-    return 0;
-}
-
-std::uint8_t Transfers::do_atomic(const Transfer& transfer)
-{
-    std::array<std::uint8_t, sizeof(std::uint64_t)> bytes{};
-    if (!gather(transfer.remote, 0, bytes)) {
-        return why(transfer.remote, MLX5_CQE_SYNDROME_REMOTE_OP_ERR);
-    }
-    std::uint64_t before = 0;
-    std::memcpy(&before, bytes.data(), sizeof(before));
-    const WorkRequest& request = transfer.request;
-    const std::uint64_t after = request.operation == Operation::FetchAndAdd ? before + request.swap_or_add
-                                : before == request.compare                 ? request.swap_or_add
-                                                                            : before;
-    std::array<std::uint8_t, sizeof(after)> written{};
-    std::memcpy(written.data(), &after, sizeof(after));
-    if (!scatter(transfer.remote, 0, written)) {
-        return why(transfer.remote, MLX5_CQE_SYNDROME_REMOTE_OP_ERR);
-    }
-    return scatter(transfer.local, 0, bytes) ? 0 : static_cast<std::uint8_t>(MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
-}
-
-void Transfers::deliver(QueuePair& from, const Transfer& transfer)
-{
-    QueuePair& peer = *transfer.peer;
-    const WorkRequest& request = transfer.request;
-    const auto packets = packets_of(request.length, from);
-    from.packets_sent += packets;
-    peer.packets_received += packets;
-    if (!transfer.receive) {
-        return;
-    }
-    const bool is_datagram = from.memory.type == QueuePairType::Ud;
-    const bool is_global = is_datagram && has_route(from, request.datagram);
-    if (is_global) {
-        std::array<std::uint8_t, kRoute> route{};
-        route[0] = 0x60;    // version 6
-        route[4] = static_cast<std::uint8_t>(request.length >> 8);
-        route[5] = static_cast<std::uint8_t>(request.length);
-        route[6] = 0x1b;    // what follows: a transport header
-        route[7] = 0xff;
-        if (const auto& gids = port_of(from.device, from.port).description.gids; !gids.empty()) {
-            std::ranges::copy(gids.front().bytes, &route[8]);
-        }
-        std::ranges::copy(request.datagram.gid, &route[24]);
-        (void)scatter(transfer.remote, 0, route);
-    }
-    Completion completion = completion_for(peer);
-    std::erase(peer.receiving, transfer.receive->index);
-    completion.kind = kind_of_receive(request);
-    completion.index = transfer.receive->index;
-    completion.bytes = static_cast<std::uint32_t>(request.length + (is_datagram ? kRoute : 0));
-    completion.immediate = request.immediate;
-    completion.is_solicited = request.is_solicited;
-    completion.source = from.memory.number;
-    completion.has_route = is_global;
-    complete(transfer.peer, peer.receive_queue.get(), completion);
 }
 
 void Transfers::complete(const std::shared_ptr<QueuePair>& queue_pair, CompletionQueue* queue,
@@ -538,7 +365,7 @@ void Transfers::enter_error(const std::shared_ptr<QueuePair>& queue_pair)
 void Transfers::place_flow(const QueuePair& queue_pair)
 {
     const Transfer& transfer = *queue_pair.transfer;
-    if (is_sent_by_peer(transfer)) {
+    if (transfer.is_sent_by_peer()) {
         transfer.sender->arbiter.set_flow(transfer.flow, transfer.peer->responder_leaf, std::nullopt);
     } else {
         transfer.sender->arbiter.set_flow(transfer.flow, queue_pair.requester_leaf, queue_pair.rate);

@@ -3,13 +3,25 @@
 // retried is a peer that is not there or not ready).
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "tools/emulator/datapath/queues.h"
 
 namespace rdmaqos::emulator {
+
+// A piece of a message, from `done` bytes on: its length, and what it takes of the link. Of a message's headers nothing
+// is counted, but what is smaller than the smallest frame of Ethernet is one.
+struct MessagePiece {
+    std::size_t length = 0;
+    std::size_t of_link = 0;
+};
+[[nodiscard]] MessagePiece next_piece(std::uint64_t length, std::uint64_t done);
 
 class Transfers {
 public:
@@ -19,8 +31,11 @@ public:
     // Gets the next request of the queue pair going, if there is one and it is time: its device's arbiter, or that of
     // the other end for what is read there, has it as a flow then. Those that end at once are done with.
     void advance(const std::shared_ptr<QueuePair>& queue_pair, Time now);
-    // Moves the next piece of what is under way; how many bytes that takes of the link.
-    std::size_t move(const std::shared_ptr<QueuePair>& queue_pair, Time now);
+    // Its turn has come: how many bytes the next piece of what is under way takes of the link. 0: none is sent, the
+    // other end is not there.
+    [[nodiscard]] std::size_t begin_piece(const std::shared_ptr<QueuePair>& queue_pair, Time now);
+    // The last bit of that piece has left.
+    void arrive(const std::shared_ptr<QueuePair>& queue_pair, Time now);
     // It is in ERR: whatever was posted, or is, completes as flushed.
     void flush(const std::shared_ptr<QueuePair>& queue_pair);
     // It is in ERR from now on.
@@ -34,6 +49,8 @@ public:
 
     // Those that are not to be looked at before a certain time.
     std::vector<std::weak_ptr<QueuePair>> blocked;
+    // Those that have run out of work, and when: the first ones first.
+    std::deque<std::pair<Time, std::weak_ptr<QueuePair>>> idle;
     // Those in ERR, to which more may be posted.
     std::set<std::weak_ptr<QueuePair>, std::owner_less<>> failed;
 
@@ -45,8 +62,8 @@ private:
     bool begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Transfer transfer, Time now);
     // One that takes a receive request of the other end, which answers.
     bool begin_message(const std::shared_ptr<QueuePair>& queue_pair, Transfer transfer, Time now);
-    // The same where nobody answers. If there is no receive request, or none with room for `front` bytes and the message,
-    // that is lost, and the request is there for the next one.
+    // The same where nobody answers. If there is no receive request, or none with room for `front` bytes and the
+    // message, that is lost, and the request is there for the next one.
     void find_place(Transfer& transfer, std::size_t front);
     // Finds out whether the other end lets this happen; true if it does.
     bool check_remote(const std::shared_ptr<QueuePair>& queue_pair, Transfer& transfer);
@@ -63,9 +80,16 @@ private:
     void fail_receive(const std::shared_ptr<QueuePair>& queue_pair, std::uint16_t index, std::uint8_t syndrome);
     // All of it is there: its receiver is told, if it is to know.
     void deliver(QueuePair& from, const Transfer& transfer);
+    void end_transfer(const std::shared_ptr<QueuePair>& queue_pair, std::uint8_t syndrome, Time now);
     // A syndrome, or 0.
-    std::uint8_t copy_piece(QueuePair& queue_pair, Transfer& transfer, std::size_t length);
+    std::uint8_t copy_piece(QueuePair& queue_pair, Transfer& transfer);
     static std::uint8_t do_atomic(const Transfer& transfer);
+    static Completion completion_for(const QueuePair& queue_pair);
+    // A datagram goes by GID, with a global routing header.
+    static bool has_route(const QueuePair& from, const Datagram& datagram);
+
+    // The global routing header, for which a datagram's receiver has to leave room.
+    static constexpr std::size_t kRoute = 40;
 
     std::vector<std::unique_ptr<DeviceState>>& devices_;
     std::vector<std::uint8_t> buffer_;
