@@ -81,6 +81,27 @@ int fit_address(ib_uverbs_qp_dest& address, bool infiniband)
     return 0;
 }
 
+std::optional<Bandwidth> static_rate(std::uint8_t rate)
+{
+    struct Row {
+        ibv_rate rate;
+        std::uint64_t mbps;
+    };
+    // What the links of InfiniBand carry of data.
+    static constexpr Row kRates[] = {
+        {IBV_RATE_2_5_GBPS, 2500},   {IBV_RATE_5_GBPS, 5000},     {IBV_RATE_10_GBPS, 10000},
+        {IBV_RATE_14_GBPS, 14062},   {IBV_RATE_20_GBPS, 20000},   {IBV_RATE_25_GBPS, 25781},
+        {IBV_RATE_28_GBPS, 28125},   {IBV_RATE_30_GBPS, 30000},   {IBV_RATE_40_GBPS, 40000},
+        {IBV_RATE_50_GBPS, 53125},   {IBV_RATE_56_GBPS, 56250},   {IBV_RATE_60_GBPS, 60000},
+        {IBV_RATE_80_GBPS, 80000},   {IBV_RATE_100_GBPS, 103125}, {IBV_RATE_112_GBPS, 112500},
+        {IBV_RATE_120_GBPS, 120000}, {IBV_RATE_168_GBPS, 168750}, {IBV_RATE_200_GBPS, 206250},
+        {IBV_RATE_300_GBPS, 309375}, {IBV_RATE_400_GBPS, 425000}, {IBV_RATE_600_GBPS, 637500},
+    };
+    const auto* found = std::find_if(std::begin(kRates), std::end(kRates),
+                                     [&](const Row& row) { return row.rate == rate; });
+    return found == std::end(kRates) ? std::nullopt : std::optional(Bandwidth::from_mbps(found->mbps));
+}
+
 ib_uverbs_qp_dest told_address(const ib_uverbs_qp_dest& fitted, std::uint32_t port, bool infiniband)
 {
     ib_uverbs_qp_dest told{};

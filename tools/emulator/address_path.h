@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include <rdma/ib_user_verbs.h>
 
+#include "lib/base/units.h"
 #include "lib/mlx5/prm.h"
 #include "tools/emulator/uobject.h"
 
@@ -13,6 +15,9 @@ namespace rdmaqos::emulator {
 
 // Cuts what is too long for the context. EINVAL: it has no place there.
 [[nodiscard]] int fit_address(ib_uverbs_qp_dest& address, bool infiniband);
+
+// At most so fast may be sent to an address with this `static_rate` (enum ibv_rate). Empty: as fast as the port is.
+[[nodiscard]] std::optional<Bandwidth> static_rate(std::uint8_t rate);
 
 // What verbs tell of an address that was fitted, or of one that is not set yet. Port 0: the path has none.
 [[nodiscard]] ib_uverbs_qp_dest told_address(const ib_uverbs_qp_dest& fitted, std::uint32_t port, bool infiniband);

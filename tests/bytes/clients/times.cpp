@@ -206,9 +206,21 @@ void check_messages(ibv_context* context)
     std::chrono::nanoseconds taken{0};
     for (int message = 0; message < kMessages; ++message) {
         taken += pair.time_of(IBV_WR_RDMA_WRITE);
-        std::this_thread::sleep_for(5ms);
+        std::this_thread::sleep_for(20ms);
     }
     check_at_least(taken, kMessages * kAtOneGigabit, "ten with pauses between them");
+}
+
+// The slowest there is, on a link that is forty times as fast.
+void check_static_rate(ibv_context* context)
+{
+    check_group("1 MiB at 100 Gbit/s, to an address of 2.5 Gbit/s");
+    constexpr std::chrono::nanoseconds kAtTwoAndAHalf = 3'355'443ns;
+    Pair pair(context, IBV_RATE_2_5_GBPS);
+    check_at_least(pair.time_of(IBV_WR_RDMA_WRITE), kAtTwoAndAHalf, "a write");
+    std::this_thread::sleep_for(kLongIdle);
+    pair.receive();
+    check_at_least(pair.time_of(IBV_WR_SEND), kAtTwoAndAHalf, "a send");
 }
 
 }    // namespace
@@ -232,6 +244,8 @@ int main(int argc, char** argv)
     need(context, "ibv_open_device");
     need(std::system((control + "1Gbps").c_str()) == 0, "ctl link-speed");
     check_messages(context);
+    need(std::system((control + "100Gbps").c_str()) == 0, "ctl link-speed");
+    check_static_rate(context);
     ibv_close_device(context);
     return check_result();
 }

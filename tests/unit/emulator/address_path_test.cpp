@@ -92,6 +92,22 @@ TEST(EmulatorAddressPath, BeforeOneIsSet)
     EXPECT_EQ(told_address({}, 1, kInfiniband).port_num, 1);
 }
 
+TEST(EmulatorAddressPath, AStaticRateLimitsWhatIsSent)
+{
+    EXPECT_EQ(static_rate(IBV_RATE_MAX), std::nullopt);
+    EXPECT_EQ(static_rate(1), std::nullopt) << "there is none";
+    EXPECT_EQ(static_rate(IBV_RATE_2_5_GBPS), Bandwidth::from_mbps(2500));
+    // Each has one, and about the one that its name says.
+    for (std::uint8_t rate = IBV_RATE_2_5_GBPS; rate <= IBV_RATE_600_GBPS; ++rate) {
+        ib_uverbs_qp_dest address = everything();
+        address.static_rate = rate;
+        ASSERT_EQ(fit_address(address, kInfiniband), 0) << int{rate};
+        ASSERT_TRUE(static_rate(rate)) << int{rate};
+    }
+    EXPECT_NEAR(static_cast<double>(static_rate(IBV_RATE_100_GBPS)->mbps()), 100'000, 5'000);
+    EXPECT_NEAR(static_cast<double>(static_rate(IBV_RATE_600_GBPS)->mbps()), 600'000, 40'000);
+}
+
 TEST(EmulatorAddressPath, ARateThatDoesNotExist)
 {
     for (const std::uint8_t rate : {std::uint8_t{1}, std::uint8_t{200}}) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tools/emulator/address_path.h"
 #include "tools/emulator/datapath/engine.h"
 #include "tools/emulator/device.h"
 
@@ -165,6 +166,7 @@ void Hardware::modify(Device& device, std::uint32_t number, QueuePairState to, c
     queue_pair->receive_psn = attributes.rq_psn;
     queue_pair->key = attributes.qkey;
     queue_pair->access = attributes.qp_access_flags;
+    queue_pair->static_rate = static_rate(attributes.dest.static_rate);
     queue_pair->timeout = attributes.timeout & 0x1f;
     queue_pair->retries = attributes.retry_cnt;
     queue_pair->receiver_retries = attributes.rnr_retry;

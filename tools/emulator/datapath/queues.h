@@ -141,6 +141,7 @@ struct QueuePair {
     std::uint64_t packets_received = 0;
     std::uint32_t key = 0;
     std::uint32_t access = 0;
+    std::optional<Bandwidth> static_rate;    // of the address to which it is connected
     std::uint8_t timeout = 0;
     std::uint8_t retries = 0;
     std::uint8_t receiver_retries = 0;

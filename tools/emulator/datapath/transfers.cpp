@@ -5,6 +5,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "tools/emulator/address_path.h"
 #include "tools/emulator/device.h"
 
 namespace rdmaqos::emulator {
@@ -366,10 +367,13 @@ void Transfers::place_flow(const QueuePair& queue_pair)
 {
     const Transfer& transfer = *queue_pair.transfer;
     if (transfer.is_sent_by_peer()) {
-        transfer.sender->arbiter.set_flow(transfer.flow, transfer.peer->responder_leaf, std::nullopt);
-    } else {
-        transfer.sender->arbiter.set_flow(transfer.flow, queue_pair.requester_leaf, queue_pair.rate);
+        transfer.sender->arbiter.set_flow(transfer.flow, transfer.peer->responder_leaf, transfer.peer->static_rate);
+        return;
     }
+    const auto to = queue_pair.memory.type == QueuePairType::Ud ? static_rate(transfer.request.datagram.static_rate)
+                                                                : queue_pair.static_rate;
+    const auto cap = queue_pair.rate && to ? std::min(*queue_pair.rate, *to) : queue_pair.rate ? queue_pair.rate : to;
+    transfer.sender->arbiter.set_flow(transfer.flow, queue_pair.requester_leaf, cap);
 }
 
 void Transfers::stop(QueuePair& queue_pair)

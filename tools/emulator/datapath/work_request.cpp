@@ -87,6 +87,7 @@ bool add_addresses(WorkRequest& request, QueuePairType type, std::span<const std
         }
         request.datagram.key = be32_at(address, 0);
         request.datagram.queue_pair = be32_at(address, 8) & 0xffffff;
+        request.datagram.static_rate = address[12] >> 4;
         request.datagram.lid = static_cast<std::uint16_t>(be32_at(address, 12));
         request.datagram.is_global = (be32_at(address, 28) >> 30 & 1U) != 0;
         std::ranges::copy(address.subspan(32, 16), request.datagram.gid.begin());

@@ -35,6 +35,7 @@ struct Datagram {
     std::uint16_t lid = 0;
     bool is_global = false;    // by GID, not by LID; on Ethernet it is so without this bit
     std::array<std::uint8_t, 16> gid{};
+    std::uint8_t static_rate = 0;    // enum ibv_rate, of which the library writes four bits
 };
 
 struct WorkRequest {
