@@ -29,6 +29,7 @@ int main(int argc, char** argv)
         bool with_control;
     } groups[] = {
         {"device", check_device, false},
+        {"capabilities", check_advertised, false},
         {"import", check_import, false},
         {"objects", check_objects, false},
         {"domains", check_domains, false},

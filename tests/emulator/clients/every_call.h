@@ -11,6 +11,7 @@ bool control(const char* words);
 bool can_control(void);
 
 void check_device(void);
+void check_advertised(void);
 void check_import(void);
 void check_objects(void);
 void check_domains(void);
