@@ -74,8 +74,9 @@ verified ''
 
 echo "-- upgrade to version $version"
 sed -i 's/^  - name: DEFAULT$/  - {name: mine, schedule: {share: 7}}\n&/' "$etc/policy.yaml"
-mkdir -p "$etc/policy.d" "$root/var/lib/rdma-qos"
-echo '{version: 1}' >"$etc/policy.d/60-mine.yaml"
+override=$root/run/rdma-qos/policy.d/90-override-bulk.yaml
+mkdir -p "$etc/policy.d" "$root/var/lib/rdma-qos" "${override%/*}"
+echo '{version: 1}' | tee "$override" >"$etc/policy.d/60-mine.yaml"
 (cd "$etc" && md5sum policy.yaml policy.d/60-mine.yaml) >"$work/mine"
 packages -U "$work"/current/*.rpm
 # Nothing stops it: the restart is the last thing, after the files are there.
@@ -99,9 +100,12 @@ echo "-- downgrade, where the programs report their version too"
 packages -U --oldpackage "$work"/previous/*.rpm
 wanted 'daemon-reload;try-restart;'
 [[ $("$root/usr/sbin/rdma-qosd" --version) == *"$previous" ]] || fail "rdma-qosd reports $("$root/usr/sbin/rdma-qosd" --version)"
+[[ -e $override ]] || fail "an upgrade or a downgrade ends an override"
 
 echo "-- erase"
 packages -e "${all[@]}"
+[[ ! -e $root/run/rdma-qos ]] || fail "the next installation finds an override"
+[[ -e $root/var/lib/rdma-qos ]] || fail "what the daemon has kept is gone, though nobody asked for that"
 wanted 'disable --now;daemon-reload;'
 [[ -e $etc/policy.yaml.rpmsave && -e $etc/policy.d/60-mine.yaml ]] || fail "an edited policy is gone: $(ls "$etc")"
 rm -r "$etc" "$root/var/lib/rdma-qos"
