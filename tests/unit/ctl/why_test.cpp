@@ -172,7 +172,9 @@ TEST(Why, NobodyIsCrowdedWhileThePortSendsTooLittle)
     judge_by_use(world, bulk.ports, bulk.sessions);
     const WhyLeaf& leaf = bulk.sessions[0].leaves[0];
     EXPECT_EQ(leaf.narrowness, Narrowness::Nothing);
-    EXPECT_THAT(leaf.verdict, HasSubstr("not crowded now: mlx5_0/1 transmits 0 kbit/s (0 %)"));
+    EXPECT_THAT(leaf.verdict,
+                HasSubstr("not crowded now: mlx5_0/1 transmits 0 kbit/s of 100 Gbit/s (0 %), so others take nothing "
+                          "from it and it may send 100 Gbit/s"));
     EXPECT_THAT(leaf.advice, HasSubstr("the cause is elsewhere"));
     expect_texts("not-crowded", bulk);
     // Of another port nothing is known.
@@ -193,8 +195,43 @@ TEST(Why, WithoutACrowdACapIsWhatHolds)
                  report.sessions);
     const WhyLeaf& leaf = report.sessions[0].leaves[0];
     EXPECT_EQ(leaf.narrowness, Narrowness::Capped);
-    EXPECT_THAT(leaf.verdict, HasSubstr("it may send 40 Gbit/s"));
-    EXPECT_THAT(leaf.advice, HasSubstr("raise `max-rate` of level rpc"));
+    EXPECT_THAT(leaf.verdict, HasSubstr("at least 28 Gbit/s of the 40 Gbit/s of /tenants/rpc are left"))
+        << "all 12 may be of the other processes of the class";
+    EXPECT_THAT(leaf.verdict, HasSubstr("its part is 5 Gbit/s"));
+    EXPECT_THAT(leaf.advice, HasSubstr("beyond 40 Gbit/s, raise `max-rate` of level rpc"));
+}
+
+// The port is in use, though not full: what it transmits is not there for this level, unless by its share.
+TEST(Why, SaysWhatIsLeftOfAPortThatOthersUse)
+{
+    const World world = test::sample_world();
+    auto bulk = report_of(world, "bulk", "/bulk", {queue_pair(18, "bulk", "/bulk")});
+    bulk.ports = {{"mlx5_0/1", Bandwidth::from_gbps(100), Bandwidth::from_gbps(62), Bandwidth::from_gbps(1)}};
+    judge_by_use(world, bulk.ports, bulk.sessions);
+    const WhyLeaf& leaf = bulk.sessions[0].leaves[0];
+    EXPECT_EQ(leaf.narrowness, Narrowness::Nothing);
+    EXPECT_THAT(leaf.verdict, testing::Not(HasSubstr("may send 100 Gbit/s")));
+    EXPECT_EQ(leaf.verdict,
+              "not crowded now: mlx5_0/1 transmits 62 Gbit/s of 100 Gbit/s (62 %), so at least 38 Gbit/s are "
+              "left, by which it may send more than now; if all send all they can, its part is 60 Gbit/s");
+    expect_texts("partly-used", bulk);
+}
+
+// A cap of its own, of which nobody else takes anything, is there as long as the port has that much left.
+TEST(Why, ACapOfItsOwnIsNotSharedWithOthers)
+{
+    const World world = test::sample_world();
+    auto rpc = report_of(world, "rpc", "/tenants/rpc/pid:4711", both());
+    WhyLeaf& leaf = rpc.sessions[0].leaves[0];
+    leaf.narrowness = Narrowness::Crowded;
+    judge_by_use(world, {{"mlx5_0/1", Bandwidth::from_gbps(100), Bandwidth::from_gbps(30), {}}}, rpc.sessions);
+    EXPECT_THAT(leaf.verdict, HasSubstr("others take nothing from it and it may send 40 Gbit/s"));
+    leaf.outside = 3;
+    leaf.narrowness = Narrowness::Crowded;
+    leaf.alone = Bandwidth::from_gbps(80);
+    judge_by_use(world, {{"mlx5_0/1", Bandwidth::from_gbps(100), Bandwidth::from_gbps(50), {}}}, rpc.sessions);
+    EXPECT_THAT(leaf.verdict, HasSubstr("at least 50 Gbit/s are left"));
+    EXPECT_THAT(leaf.verdict, HasSubstr("or less, as what is outside the tree takes from all of it"));
 }
 
 TEST(Why, ACapForAWhileIsNamedAsSuch)

@@ -329,20 +329,53 @@ bool fills_the_way(const PortUse& port, const WhyLeaf& leaf)
     return port.transmits.kbps() >= leaf.alone.kbps() / 100 * kFullPercent;
 }
 
-// Others have queue pairs, but hardly anybody sends.
-void judge_idle(const World& world, const PortUse& port, WhyLeaf& leaf)
+// The smallest rate on the way below which others have queue pairs, and where it holds; the port's if they are outside.
+struct SharedRate {
+    Bandwidth rate;
+    std::string where;
+};
+
+SharedRate shared_rate(const PortUse& port, const WhyLeaf& leaf)
+{
+    SharedRate shared{leaf.link_speed, port.device};
+    bool with_others = leaf.others_in_leaf > 0;
+    for (auto step = leaf.steps.rbegin(); step != leaf.steps.rend(); ++step) {
+        if (with_others && step->max_rate && *step->max_rate < shared.rate) {
+            shared = {*step->max_rate, step->path};
+        }
+        with_others = with_others || !step->siblings.empty();
+    }
+    return shared;
+}
+
+// Others have queue pairs, but nothing on the way is full. The port's counters do not say who sends: at worst all that
+// it transmits is of others, and below the same element.
+void judge_by_rest(const World& world, const PortUse& port, WhyLeaf& leaf)
 {
     const auto cap = std::find_if(leaf.steps.begin(), leaf.steps.end(),
                                   [](const WhyStep& step) { return step.is_narrowest_cap; });
     const bool capped = cap != leaf.steps.end();
     leaf.narrowness = capped ? Narrowness::Capped : Narrowness::Nothing;
-    leaf.verdict = fmt::format("not crowded now: {} transmits {} ({:.0f} %), so others take nothing from it and it may "
-                               "send {}",
-                               port.device, to_string(port.transmits), 100 * port.utilisation(), to_string(leaf.alone));
-    leaf.advice = fmt::format(
-        "if it sends less, the cause is elsewhere: the program, PCIe, the network or the other "
-        "end{}",
-        capped ? fmt::format("; beyond {}, raise {}", to_string(leaf.alone), owner_of_cap(world, cap->path)) : "");
+    const SharedRate shared = shared_rate(port, leaf);
+    const auto left = Bandwidth::from_kbps(shared.rate.kbps() - std::min(shared.rate, port.transmits).kbps());
+    const std::string now = fmt::format("not crowded now: {} transmits {} of {} ({:.0f} %)", port.device,
+                                        to_string(port.transmits), to_string(port.link_speed),
+                                        100 * port.utilisation());
+    const std::string beyond = capped ? fmt::format("; beyond {}, raise {}", to_string(leaf.alone),
+                                                    owner_of_cap(world, cap->path))
+                                      : "";
+    const std::string elsewhere = "the cause is elsewhere: the program, PCIe, the network or the other end";
+    if (!is_less(left, leaf.alone)) {
+        leaf.verdict = fmt::format("{}, so others take nothing from it and it may send {}", now, to_string(leaf.alone));
+        leaf.advice = fmt::format("if it sends less, {}{}", elsewhere, beyond);
+        return;
+    }
+    leaf.verdict = fmt::format(
+        "{}, so at least {}{} are left, by which it may send more than now; if all send all they can, its part is {}{}",
+        now, to_string(left),
+        shared.where == port.device ? "" : fmt::format(" of the {} of {}", to_string(shared.rate), shared.where),
+        to_string(leaf.own), leaf.outside == 0 ? "" : ", or less, as what is outside the tree takes from all of it");
+    leaf.advice = fmt::format("if it does not send more although that is left, {}{}", elsewhere, beyond);
 }
 
 // Queue pairs of a session with the same device, leaf, level and fate.
@@ -466,7 +499,7 @@ void judge_by_use(const World& world, const std::vector<PortUse>& ports, std::ve
             const auto port = std::find_if(ports.begin(), ports.end(),
                                            [&](const PortUse& one) { return one.device == leaf.device; });
             if (leaf.narrowness == Narrowness::Crowded && port != ports.end() && !fills_the_way(*port, leaf)) {
-                judge_idle(world, *port, leaf);
+                judge_by_rest(world, *port, leaf);
             }
         }
     }
