@@ -2,11 +2,15 @@
 #include <csignal>
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/support/ctl.h"
 #include "tests/support/daemon_fixture.h"
@@ -258,6 +262,43 @@ TEST_F(CtlTrial, TheEndOfTheCommandIsNotTheEndOfTheTrial)
     command.wait();
     EXPECT_TRUE(eventually([&] { return !is_trying() && revision() == before; })) << "the time is the daemon's";
     EXPECT_EQ(policy_file(), old);
+}
+
+// Polkit could grant what the daemon does for it, but not the files that the command writes.
+TEST_F(CtlTrial, WhoMayNotWriteTheFilesIsNotSentToPolkit)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can be another user";
+    }
+    ASSERT_EQ(ctl("try new.yaml").status, 0);
+    fs::permissions(daemon.root(), fs::perms(0755));
+    const std::string root = daemon.root();
+    for (std::vector<const char*> words :
+         std::vector<std::vector<const char*>>{{"confirm"},
+                                               {"override", "rpc", "--share", "3"},
+                                               {"override", "clear", "--all"},
+                                               {"rule", "add", "--level", "rpc", "--unit", "some.service"},
+                                               {"rule", "remove", "some"}}) {
+        SCOPED_TRACE(words.front());
+        words.insert(words.begin(), {"rdma-qosctl", "--root", root.c_str()});
+        words.push_back(nullptr);
+        const UniqueFd said(open((root + "/said").c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600));
+        Child user([&] {
+            constexpr uid_t kNobody = 65534;
+            if (dup2(said.get(), STDERR_FILENO) >= 0 && setgid(kNobody) == 0 && setuid(kNobody) == 0) {
+                execv(RDMAQOS_CTL, const_cast<char* const*>(words.data()));    // NOLINT(*-const-cast)
+            }
+            _exit(1);
+        });
+        const auto status = user.wait();
+        ASSERT_TRUE(status && WIFEXITED(*status));
+        const std::string error = read_text(root + "/said");
+        EXPECT_EQ(WEXITSTATUS(*status), 4) << error;
+        EXPECT_THAT(error, HasSubstr("only root may "));
+        EXPECT_THAT(error, HasSubstr("run it as root: the files are root's"));
+        EXPECT_THAT(error, Not(HasSubstr("polkit grant")));
+    }
+    EXPECT_TRUE(is_trying());
 }
 
 TEST_F(CtlTrial, ADaemonThatIsKilledHasForgottenIt)

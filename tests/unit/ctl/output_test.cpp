@@ -155,9 +155,15 @@ TEST(Output, ErrorsSayWhatToDo)
     EXPECT_EQ(render_error({ErrorCode::UnknownLevel, 0, "there is no level x"}, Colour::Off),
               "rdma-qosctl: error: there is no level x\n"
               "  hint: `rdma-qosctl levels` lists the levels of the running policy\n");
-    EXPECT_NE(advice({ErrorCode::AuthorizationRequired, 0, "no"}).find("polkit grant"), std::string::npos);
-    EXPECT_EQ(advice({ErrorCode::AuthorizationRequired, EACCES, "only root may confirm a trial"}),
+    constexpr uid_t kUser = 1000;
+    EXPECT_NE(advice({ErrorCode::AuthorizationRequired, 0, "no"}, kUser).find("polkit grant"), std::string::npos);
+    EXPECT_EQ(advice({ErrorCode::AuthorizationRequired, EACCES, "only root may confirm a trial"}, kUser),
               "run it as root: the files are root's, and no grant of polkit's changes that");
+    for (const int is_file : {0, EACCES}) {
+        EXPECT_EQ(advice({ErrorCode::AuthorizationRequired, is_file, "your uid is 0, but ..."}, 0),
+                  "run it on the host, outside of containers: their root is a user like any other, and polkit is not "
+                  "asked about it");
+    }
     EXPECT_EQ(render_error({ErrorCode::Internal, 0, "odd\x1b\n"}, Colour::Off), "rdma-qosctl: error: odd\\x1b\n");
 }
 

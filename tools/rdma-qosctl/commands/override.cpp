@@ -235,7 +235,7 @@ Result<ExitStatus> set_override(const Context& context, const OverrideOptions& o
     const fs::path file = below_root(context.root, place);
     const auto old = read_regular_file(file, kMaxConfigFileSize);    // of an earlier override of the level
     if (auto written = write_file_atomically(file, *text); !written) {
-        return fail(written.error());
+        return fail(not_written(kOnlyRootChanges, written.error()));
     }
     const auto reloaded = reload_if_it_runs(context);
     if (!reloaded) {

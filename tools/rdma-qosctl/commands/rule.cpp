@@ -126,7 +126,7 @@ Result<ExitStatus> add_rule(const Context& context, const RuleOptions& options)
     }
     const fs::path file = below_root(context.root, place);
     if (auto written = write_file_atomically(file, *text); !written) {
-        return fail(written.error());
+        return fail(not_written(kOnlyRootChanges, written.error()));
     }
     const auto reloaded = reload_if_it_runs(context);
     if (!reloaded) {

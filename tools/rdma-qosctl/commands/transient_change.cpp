@@ -47,7 +47,7 @@ Result<TransientLock> lock_transient_files(const std::string& root)
 {
     auto lock = TransientLock::wait(root);
     if (!lock) {
-        return fail(not_written("only root may add and remove rules and overrides", lock.error()));
+        return fail(not_written(kOnlyRootChanges, lock.error()));
     }
     return lock;
 }

@@ -19,6 +19,8 @@
 
 namespace rdmaqos::ctl {
 
+inline constexpr std::string_view kOnlyRootChanges = "only root may add and remove rules and overrides";
+
 // Of a change to files, which no grant of polkit's replaces. `who_may`: "only root may confirm a trial". Root itself is
 // told what is wrong with the file.
 [[nodiscard]] Error not_written(std::string_view who_may, const Error& error);

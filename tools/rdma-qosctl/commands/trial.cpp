@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "lib/base/file.h"
 #include "lib/base/text.h"
@@ -105,6 +106,18 @@ public:
             return fail(std::move(text).error().with_context(kMainPolicyFile));
         }
         return {};
+    }
+    // Before anybody asks polkit for what it cannot grant.
+    [[nodiscard]] Result<void> may_be_written() const
+    {
+        std::error_code error;
+        const fs::path file = fs::canonical(path_, error);    // where it is a link, that is replaced
+        const fs::path folder = (error ? path_ : file).parent_path();
+        if (access(folder.c_str(), W_OK) == 0 || errno == ENOENT) {
+            return {};
+        }
+        const Error refused = error_from_errno(ErrorCode::Io, errno, folder.string() + " cannot be written to");
+        return fail(not_written("only root may confirm a trial", refused));
     }
     // As TrialView::file_revision.
     [[nodiscard]] std::string revision() const
@@ -217,12 +230,15 @@ Result<ExitStatus> confirm(const Context& context, bool force)
     if (!trial) {
         return fail(trial.error());
     }
+    MainFile file(context.root);
+    if (auto may = file.may_be_written(); !may) {
+        return fail(may.error().with_context("not confirmed"));
+    }
     const auto text = with_password(context, *client,
                                     [&] { return call_manager<std::string>(*client, "TriedText", {}); });
     if (!text) {
         return fail(text.error());
     }
-    MainFile file(context.root);
     if (auto read = file.read(); !read) {
         return fail(std::move(read).error());
     }

@@ -389,7 +389,7 @@ std::string printable_lines(std::string_view text)
     return result;
 }
 
-std::string advice(const Error& error)
+std::string advice(const Error& error, uid_t caller)
 {
     switch (error.code) {
     case ErrorCode::UnknownLevel:
@@ -401,6 +401,10 @@ std::string advice(const Error& error)
         return "`rdma-qosctl devices` lists the devices";
     case ErrorCode::AuthorizationRequired:
     case ErrorCode::InteractiveAuthorizationRequired:
+        if (caller == 0) {
+            return "run it on the host, outside of containers: their root is a user like any other, and polkit is not "
+                   "asked about it";
+        }
         if (error.sys_errno != 0) {
             return "run it as root: the files are root's, and no grant of polkit's changes that";
         }

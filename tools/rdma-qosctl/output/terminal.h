@@ -5,6 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include "lib/base/diagnostic.h"
 #include "lib/base/error.h"
 #include "lib/base/result.h"
@@ -69,6 +72,7 @@ public:
     // Cells are made printable; missing ones at the end count as empty.
     void add(std::vector<Cell> row);
     [[nodiscard]] bool empty() const { return rows_.empty(); }
+    [[nodiscard]] std::size_t size() const { return rows_.size(); }
     [[nodiscard]] std::string render(const Screen& screen) const;
 
 private:
@@ -133,7 +137,7 @@ private:
 // "rdma-qosctl: error: ..." and what to do about it.
 [[nodiscard]] std::string render_error(const Error& error, Colour colour);
 // The advice alone; empty if there is nothing to add to the message.
-[[nodiscard]] std::string advice(const Error& error);
+[[nodiscard]] std::string advice(const Error& error, uid_t caller = geteuid());
 
 // To stdout / stderr, at once.
 void print(std::string_view text);
