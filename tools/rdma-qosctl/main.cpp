@@ -33,6 +33,7 @@ int run(const Invocation& invocation)
     context.ask_password = invocation.ask_password && PasswordAgent::has_somebody_to_ask();
     context.screen = {choose_colour(invocation.colour, STDOUT_FILENO),
                       invocation.wide ? kAnyWidth : screen_columns(STDOUT_FILENO)};
+    context.on_terminal = isatty(STDOUT_FILENO) == 1;
     context.error_colour = choose_colour(invocation.colour, STDERR_FILENO);
     std::optional<Pager> pager;
     if (invocation.paged) {

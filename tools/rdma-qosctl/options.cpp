@@ -341,6 +341,7 @@ void Parser::add_listings()
     sessions_command->add_option("PID", options_->sessions.pid, "Only sessions of this process; none: all");
     sessions_command->add_option("--level", options_->sessions.level, "Only sessions with something in this level")
         ->type_name("LEVEL");
+    sessions_command->add_flag("--all", options_->sessions.all, "On a terminal too, not only the first 100 and theirs");
 
     CLI::App* qps_command = add_command(
         "qps", "List all queue pairs of this host, whoever made them, and why those outside the tree are there",

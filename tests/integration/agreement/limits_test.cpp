@@ -277,7 +277,7 @@ TEST_P(LimitsAgree, WithWhatTheNicHas)
         EXPECT_EQ(ctl::number_of(queue_pair, "max-rate-now"),
                   one.holder == Holder::Nobody ? kLink : std::min(one.kbps, kLink));
     }
-    const std::string drawn = ctl::render_sessions({session()}, Colour::Off);
+    const std::string drawn = ctl::render_sessions({session()}, 0, Colour::Off);
     EXPECT_THAT(drawn, HasSubstr(one.reason));
     if (one.holder == Holder::Pacing) {
         EXPECT_THAT(drawn, HasSubstr(to_string(Bandwidth::from_kbps(one.kbps)) + "; burst: "));

@@ -24,7 +24,7 @@ using testing::HasSubstr;
 TEST(LostLevels, SessionsShowWhichTheyHad)
 {
     expect_golden("ctl/sessions-without-level.txt",
-                  render_sessions({sample_session_without_level(), sample_session_bulk()}, Colour::Off));
+                  render_sessions({sample_session_without_level(), sample_session_bulk()}, 0, Colour::Off));
 }
 
 TEST(LostLevels, StatusCountsWhoIsWithoutOne)

@@ -119,17 +119,34 @@ TEST(Render, NoLevels)
 
 TEST(Render, SessionsShowThePerQueuePairChoice)
 {
-    expect_golden("ctl/sessions.txt", render_sessions({sample_session_rpc(), sample_session_bulk()}, Colour::Off));
+    expect_golden("ctl/sessions.txt", render_sessions({sample_session_rpc(), sample_session_bulk()}, 0, Colour::Off));
+}
+
+// On a terminal.
+TEST(Render, OfManySessionsSomeAreShown)
+{
+    std::vector<SessionView> many(102, sample_session_rpc());
+    ASSERT_FALSE(many.front().queue_pairs.empty());
+    const std::size_t each = many.front().queue_pairs.size();
+    const std::string some = render_sessions(many, 100, Colour::Off);
+    EXPECT_THAT(some, testing::HasSubstr("\n... 2 more; `--all` lists them\n\nSESSION"));
+    EXPECT_THAT(
+        some, testing::EndsWith(fmt::format("\n... {} queue pairs more; `--all` lists them, `sessions PID` those of a "
+                                            "process\n",
+                                            102 * each - 100 / each * each)));
+    EXPECT_EQ(std::ranges::count(some, '\n'), 101 + 1 + 1 + 1 + static_cast<std::ptrdiff_t>(100 / each * each) + 1);
+    EXPECT_THAT(render_sessions(many, 0, Colour::Off), testing::Not(testing::HasSubstr("more")));
+    EXPECT_EQ(render_sessions({many.front()}, 100, Colour::Off), render_sessions({many.front()}, 0, Colour::Off));
 }
 
 TEST(Render, NoSessions)
 {
-    EXPECT_EQ(render_sessions({}, Colour::Off), "no session: no process has registered\n");
+    EXPECT_EQ(render_sessions({}, 0, Colour::Off), "no session: no process has registered\n");
 }
 
 TEST(Render, NamesFromOutsideAreMadePrintable)
 {
-    const std::string text = render_sessions({sample_session_bulk()}, Colour::Off);
+    const std::string text = render_sessions({sample_session_bulk()}, 0, Colour::Off);
     EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
     EXPECT_NE(text.find("cp\\x1b[31m"), std::string::npos) << text;
 }

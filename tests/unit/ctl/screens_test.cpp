@@ -135,12 +135,12 @@ std::string draw_not_adopted(const Screen& screen)
 
 std::string draw_adopted_session(const Screen& screen)
 {
-    return render_sessions({sample_session_adopted(), sample_session_bulk()}, screen);
+    return render_sessions({sample_session_adopted(), sample_session_bulk()}, 0, screen);
 }
 
 std::string draw_sessions(const Screen& screen)
 {
-    return render_sessions(wide_world().sessions, screen);
+    return render_sessions(wide_world().sessions, 0, screen);
 }
 
 std::string draw_grant(const Screen& screen)

@@ -33,6 +33,7 @@ namespace rdmaqos::ctl {
 namespace {
 
 constexpr std::size_t kPrincipalsShown = 16;
+constexpr std::size_t kSessionsShown = 100;
 constexpr std::string_view kForAnyReason = "true";    // as the parser of options has a flag without a value
 
 enum class Sessions : std::uint8_t { Needed, NotNeeded };
@@ -219,7 +220,9 @@ Result<ExitStatus> sessions(const Context& context, const SessionFilter& filter)
     std::erase_if(world->sessions, [&](const SessionView& session) {
         return (pid && number_of(session.owner, "pid") != *pid) || (!filter.level.empty() && !has_level(session));
     });
-    print(context.json ? to_text(sessions_json(world->sessions)) : render_sessions(world->sessions, context.screen));
+    const std::size_t most = context.on_terminal && !filter.all ? kSessionsShown : 0;
+    print(context.json ? to_text(sessions_json(world->sessions))
+                       : render_sessions(world->sessions, most, context.screen));
     return ExitStatus::Ok;
 }
 

@@ -30,9 +30,10 @@ struct HardwareReportOptions {
 struct SessionFilter {
     std::string pid;      // empty: all
     std::string level;    // empty: all
+    bool all = false;     // also on a terminal
 };
 struct HostQueuePairOptions {
-    std::string pid;       // empty: of all
+    std::string pid;    // empty: of all
     std::string device;
     std::string level;
     std::string unit;

@@ -13,6 +13,7 @@ struct Context {
     bool system_bus = false;    // not the direct socket
     bool json = false;
     bool ask_password = false;    // that polkit wants
+    bool on_terminal = false;     // stdout is for somebody who reads, not for a program
     Screen screen = Colour::Off;          // stdout
     Colour error_colour = Colour::Off;    // of stderr
 };

@@ -1,5 +1,10 @@
 #include "tools/rdma-qosctl/rendering/sessions.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
 #include "tools/rdma-qosctl/rendering/dict_text.h"
@@ -63,7 +68,7 @@ std::string owner_text(const bus::Dict& owner)
     return user.empty() ? std::to_string(number_of(owner, "uid")) : user;
 }
 
-std::string render_sessions(const std::vector<SessionView>& sessions, const Screen& screen)
+std::string render_sessions(const std::vector<SessionView>& sessions, std::size_t most, const Screen& screen)
 {
     if (sessions.empty()) {
         return "no session: no process has registered\n";
@@ -78,16 +83,33 @@ std::string render_sessions(const std::vector<SessionView>& sessions, const Scre
                   {"QPS", Align::Right},
                   {"RULE", Align::Left, Fit::Shorten}});
     Table queue_pairs = queue_pair_table();
-    for (const auto& session : sessions) {
+    const std::size_t shown = most == 0 ? sessions.size() : std::min(most, sessions.size());
+    std::size_t left_out = 0;    // queue pairs
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+        const SessionView& session = sessions[i];
+        const bool fits = i < shown && (most == 0 || queue_pairs.size() + session.queue_pairs.size() <= most);
+        left_out += fits ? 0 : session.queue_pairs.size();
+        if (i >= shown) {
+            continue;
+        }
         owners.add({std::to_string(session.id), number_text(session.owner, "pid"), owner_text(session.owner),
-                    text_of(session.owner, "unit"), text_of(session.owner, "command"),
-                    state_cell(session), session.level.empty() ? level_in_words(session.grant) : session.level,
+                    text_of(session.owner, "unit"), text_of(session.owner, "command"), state_cell(session),
+                    session.level.empty() ? level_in_words(session.grant) : session.level,
                     std::to_string(session.queue_pairs.size()), text_of(session.grant, "rule")});
-        add_queue_pairs(session.queue_pairs, std::to_string(session.id), queue_pairs);
+        if (fits) {
+            add_queue_pairs(session.queue_pairs, std::to_string(session.id), queue_pairs);
+        }
     }
     std::string text = owners.render(screen);
+    if (shown < sessions.size()) {
+        text += fmt::format("... {} more; `--all` lists them\n", sessions.size() - shown);
+    }
     if (!queue_pairs.empty()) {
         text += "\n" + queue_pairs.render(screen);
+    }
+    if (left_out > 0) {
+        text += fmt::format("{}... {} more; `--all` lists them, `sessions PID` those of a process\n",
+                            queue_pairs.empty() ? "\n" : "", counted(left_out, "queue pair"));
     }
     return text;
 }

@@ -11,7 +11,9 @@
 
 namespace rdmaqos::ctl {
 
-[[nodiscard]] std::string render_sessions(const std::vector<SessionView>& sessions, const Screen& screen);
+// `most`: so many of them, and so many queue pairs; 0: all.
+[[nodiscard]] std::string render_sessions(const std::vector<SessionView>& sessions, std::size_t most,
+                                          const Screen& screen);
 [[nodiscard]] std::string render_grant(const std::string& session, const bus::Dict& grant, const Screen& screen);
 // "alice", or "1000" if the uid has no name
 [[nodiscard]] std::string owner_text(const bus::Dict& owner);
