@@ -110,26 +110,24 @@ std::string words_of(const Request& request)
     return text.empty() ? "nothing in particular" : text;
 }
 
-// A list of hundreds of ranges is for the policy file, not for a table.
-std::string to_fit(const std::string& text)
+// Of a column: what is longer pushes what is right of it, and nothing is cut. Who reads it may be a program.
+template <typename Rows, typename Cell>
+std::size_t column_of(const Rows& rows, Cell cell)
 {
     constexpr std::size_t kWidest = 56;
-    constexpr std::size_t kDots = 3;
-    return text.size() <= kWidest ? text : shortened(text, kWidest - kDots);
+    return std::min(kWidest, widest(rows, cell));
 }
 
 std::string criteria_table(const std::vector<CriterionResult>& criteria)
 {
-    const auto asked = [](const CriterionResult& criterion) { return to_fit(criterion.asked); };
-    const auto has = [](const CriterionResult& criterion) { return to_fit(criterion.has); };
     const std::size_t key_width = widest(criteria, &CriterionResult::key);
-    const std::size_t asked_width = widest(criteria, asked);
-    const std::size_t has_width = widest(criteria, has);
+    const std::size_t asked_width = column_of(criteria, &CriterionResult::asked);
+    const std::size_t has_width = column_of(criteria, &CriterionResult::has);
     std::string text;
     for (const auto& criterion : criteria) {
         text += fmt::format("      {:<3}  {}  asks {}  has {}  {}\n", criterion.holds ? "yes" : "no",
-                            padded(criterion.key, key_width), padded(asked(criterion), asked_width),
-                            padded(has(criterion), has_width), to_string(criterion.trust));
+                            padded(criterion.key, key_width), padded(criterion.asked, asked_width),
+                            padded(criterion.has, has_width), to_string(criterion.trust));
     }
     return text;
 }

@@ -34,7 +34,8 @@ void add_override_command(CLI::App& app, OverrideArguments& arguments, std::func
     CLI::App* command = app.add_subcommand(
         "override", "Give a level another rate for a while, and reload; one that is refused leaves nothing");
     command->footer(kExamples);
-    CLI::Option* level = command->add_option("LEVEL", arguments.set.level, "Whose rate it is");
+    CLI::Option* level = command->add_option("LEVEL,--level", arguments.set.level,
+                                             "Whose rate it is; `--level list` for one that is called like a command");
     for (const auto& [key, words, value] : kValues) {
         command
             ->add_option_function<std::string>(
@@ -43,7 +44,9 @@ void add_override_command(CLI::App& app, OverrideArguments& arguments, std::func
                 std::string(words))
             ->type_name(std::string(value));
     }
-    command->add_option("--for", arguments.set.lasts, "It ends after this time: 90s, 30m, 1h30min; none: with the next boot")
+    command
+        ->add_option("--for", arguments.set.lasts,
+                     "It ends after this time: 90s, 30m, 1h30min; none: with the next boot")
         ->type_name("TIME");
     command->add_option("--cgroup", arguments.set.cgroup, "It ends when this cgroup is gone")->type_name("PATH");
     CLI::App* clear = command->add_subcommand("clear", "End overrides before their time, and reload");
@@ -57,7 +60,9 @@ void add_override_command(CLI::App& app, OverrideArguments& arguments, std::func
         const bool has_part = clear->parsed() || list->parsed();
         if (has_part && (level->count() > 0 || !arguments.set.values.empty() || !arguments.set.lasts.empty() ||
                          !arguments.set.cgroup.empty())) {
-            throw CLI::ValidationError("override", "`list` and `clear` take neither a level before them nor a rate");
+            throw CLI::ValidationError("override",
+                                       "`list` and `clear` take neither a level before them nor a rate; a level "
+                                       "of that name is named by `--level`");
         }
         if (!has_part && level->count() == 0) {
             throw CLI::RequiredError("LEVEL");

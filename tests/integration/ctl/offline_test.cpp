@@ -129,8 +129,8 @@ qos-match-rules:
 )");
     EXPECT_THAT(run("check " + policy).output, Not(HasSubstr("can never match"))) << "nobody knows where it is";
     write("etc/rdma-qos/fabric.yaml", "version: 1\nports:\n  - {guid: 0x10, description: archive HCA-1}\n");
-    const std::string warning =
-        fmt::format("{0}:9:5: warning: this rule can never match: match rule 1 ({0}:8:5) takes", policy);
+    const std::string warning = fmt::format("{0}:9:5: warning: this rule can never match: match rule 1 ({0}:8:5) takes",
+                                            policy);
     const Outcome checked = run("check " + policy);
     EXPECT_EQ(checked.status, 0) << checked.output << checked.error;
     EXPECT_THAT(checked.output, HasSubstr(warning));
@@ -201,8 +201,7 @@ TEST_F(CtlOffline, APlanOfTheHostsFilesIsRefusedForItsOtherFilesToo)
 TEST_F(CtlOffline, ExplainAsSomebody)
 {
     const std::string policy = write("policy.yaml", kGood);
-    const Outcome explained = run("explain " + policy +
-                                  " --service-id 7 --as-user 4242 --as-unit job-7.scope");
+    const Outcome explained = run("explain " + policy + " --service-id 7 --as-user 4242 --as-unit job-7.scope");
     EXPECT_EQ(explained.status, 0) << explained.error;
     EXPECT_THAT(explained.output, StartsWith("offline: answered from " + policy + ", as uid 4242"));
     EXPECT_THAT(explained.output, HasSubstr("bulk"));
@@ -342,6 +341,36 @@ TEST_F(CtlOffline, ImportFabricThatCannotBeMade)
     write("ports.topology", test::read_text(golden + "ports.topology"));
     const auto whole = nlohmann::json::parse(run("--json import-fabric --ibnetdiscover ports.topology").output);
     EXPECT_EQ(whole["yaml"], test::read_text(golden + "ports.yaml"));
+}
+
+// A level may be called like a command.
+TEST_F(CtlOffline, OverridesALevelThatIsCalledList)
+{
+    std::filesystem::create_directories(directory_ / "var/lib");
+    write("etc/rdma-qos/policy.yaml",
+          "version: 1\nqos-levels:\n  - {name: DEFAULT}\n  - {name: list, schedule: {share: 1}}\n"
+          "  - {name: clear, schedule: {share: 1}}\n");
+    for (const std::string level : {"list", "clear"}) {
+        const Outcome set = run("override --level " + level + " --max-rate 1Gbps");
+        EXPECT_EQ(set.status, 0) << set.error;
+        EXPECT_THAT(set.output, StartsWith(level + ": max-rate none -> 1 Gbit/s"));
+        const Outcome cleared = run("override clear " + level);
+        EXPECT_EQ(cleared.status, 0) << cleared.error;
+        EXPECT_EQ(run("override clear " + level).status, 1) << "it is gone";
+        EXPECT_THAT(run("override " + level + " --max-rate 1Gbps").error, HasSubstr("--level"));
+    }
+}
+
+// What is printed may be for a program.
+TEST_F(CtlOffline, ExplainCutsNothing)
+{
+    const std::string cgroup = "/system.slice/" + std::string(200, 'x') + "/*";
+    const std::string policy = write("policy.yaml", "version: 1\nqos-levels:\n  - {name: DEFAULT}\nqos-match-rules:\n"
+                                                    "  - {client: {cgroup: \"" +
+                                                        cgroup + "\"}, qos-level-name: DEFAULT}\n");
+    const Outcome explained = run("explain " + policy + " --as-cgroup " + cgroup.substr(0, 150));
+    EXPECT_EQ(explained.status, 0) << explained.error;
+    EXPECT_THAT(explained.output, HasSubstr("asks " + cgroup + "  has " + cgroup.substr(0, 150) + "  "));
 }
 
 // Blocks to fill in are meant to be edited: what was edited is not lost to a second import.
