@@ -60,13 +60,16 @@ bool destroy_mirror(int fd, const Mirror& mirror)
            (is_gone(destroyed.error()) ? !answers(fd) : says_missing(query(fd, mirror)));
 }
 
+bool takes_change(int fd, const Mirror& mirror, ElementKind kind, const ElementAttributes& planned)
+{
+    const ElementChange change{planned.share, planned.max_rate};
+    return devx_modify(fd, mirror.handle, modify_element(kind, mirror.id, change)).has_value();
+}
+
 bool is_lost(int fd, const Mirror& mirror, const Failure& said, ElementKind kind, const ElementAttributes& planned)
 {
-    if (said.status == 0 || explain(Command::QueryElement, said).sys_errno != ENOENT) {
-        return false;
-    }
-    const ElementChange change{planned.share, planned.max_rate};
-    return !devx_modify(fd, mirror.handle, modify_element(kind, mirror.id, change));
+    return said.status != 0 && explain(Command::QueryElement, said).sys_errno == ENOENT &&
+           !takes_change(fd, mirror, kind, planned);
 }
 
 void correct(int fd, const Mirror& mirror, ElementKind kind, const ElementAttributes& planned)

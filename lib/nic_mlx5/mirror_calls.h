@@ -22,9 +22,11 @@ constexpr std::string_view kLeftBehind =
 void forget_missing(MirroredFile& known, int fd, const NoteKeeper& keeper);
 // True: it is gone. Its owner may have destroyed it before, and with a dead file everything is gone.
 [[nodiscard]] bool destroy_mirror(int fd, const Mirror& mirror);
+// A second opinion where a query says that an element is not there, since one answer is no proof: whether it takes what
+// it should have, which changes nothing of what has that.
+[[nodiscard]] bool takes_change(int fd, const Mirror& mirror, ElementKind kind, const ElementAttributes& planned);
 // By the firmware's own word, in an answer to a query: a handle that is not there was destroyed by its owner, who may
-// do so, and whose doing must not move the queue pairs of others. One answer is no proof, since in a file that is not
-// ours nobody would destroy what was forgotten wrongly: it is asked to be as planned, too.
+// do so, and whose doing must not move the queue pairs of others.
 [[nodiscard]] bool is_lost(int fd, const Mirror& mirror, const Failure& said, ElementKind kind,
                            const ElementAttributes& planned);
 // Writes what is planned if it has other attributes. One that refuses is found by the next drift check.

@@ -6,6 +6,7 @@
 
 #include "lib/nic_mlx5/element_tree.h"
 #include "lib/nic_mlx5/errors.h"
+#include "lib/nic_mlx5/mirror_calls.h"
 #include "lib/nic_mlx5/uverbs.h"
 
 namespace rdmaqos::mlx5 {
@@ -215,7 +216,13 @@ Result<ElementState> SharedTree::query(ElementHandle element)
     }
     const auto answer = devx_query(fd_, (*found)->handle, query_element((*found)->id), kQueryElementBytes);
     if (!answer) {
-        return fail(explain(Command::QueryElement, answer.error()));
+        const Object& object = **found;
+        Error error = explain(Command::QueryElement, answer.error());
+        if ((error.sys_errno == ENOENT || error.code == ErrorCode::InvalidArgument) &&
+            takes_change(fd_, {object.handle, object.id}, object.written.kind, object.written.attributes)) {
+            return fail(Error{ErrorCode::DeviceFailed, EIO, "it takes changes, but: " + error.message});
+        }
+        return fail(std::move(error));
     }
     const ElementAnswer decoded = decode_element(*answer);
     ElementState state{decoded.kind, std::nullopt, decoded.attributes};

@@ -411,6 +411,18 @@ TEST_F(SharedTrees, ElementsAreOnTheDevice)
     EXPECT_THAT(elements(), IsEmpty());
 }
 
+// One answer of the firmware is no proof.
+TEST_F(SharedTrees, WhatAQueryDeniesOnceIsNotMissing)
+{
+    for (const char* status : {"0x3", "0x5"}) {    // a bad parameter, a bad resource
+        emulator(std::string("fail query 1 ") + status);
+        const auto root = tree_->query(*root_);
+        ASSERT_FALSE(root);
+        EXPECT_EQ(root.error().code, ErrorCode::DeviceFailed) << status;
+        EXPECT_TRUE(tree_->query(*root_));
+    }
+}
+
 TEST_F(SharedTrees, EveryClientUsesThem)
 {
     Client one;
