@@ -16,10 +16,11 @@ from pyverbs.providers.mlx5.mlx5dv_sched import Mlx5dvSchedAttr, Mlx5dvSchedLeaf
 from pyverbs.providers.mlx5 import mlx5_enums
 from pyverbs.pyverbs_error import PyverbsRDMAError
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
-from pyverbs.wr import SGE
+from pyverbs.wr import SGE, SendWR
 
 SHARE = mlx5_enums.MLX5DV_SCHED_ELEM_ATTR_FLAGS_BW_SHARE
 RATE = mlx5_enums.MLX5DV_SCHED_ELEM_ATTR_FLAGS_MAX_AVG_BW
+ACCESS = enums.IBV_ACCESS_LOCAL_WRITE | enums.IBV_ACCESS_REMOTE_READ | enums.IBV_ACCESS_REMOTE_WRITE
 
 
 def attributes(parent=None, share=0, rate=0):
@@ -159,6 +160,48 @@ class QueuePairTest(unittest.TestCase):
         with self.assertRaises(PyverbsRDMAError) as caught:
             qp.modify(QPAttr(qp_state=enums.IBV_QPS_INIT), enums.IBV_QP_STATE)
         self.assertEqual(caught.exception.error_code, errno.EINVAL)
+
+
+class LostMemoryTest(QueuePairTest):
+    """What is posted to the memory of a process that has ended."""
+    def tearDown(self):
+        try:
+            super().tearDown()
+        except PyverbsRDMAError as error:
+            self.assertEqual(error.error_code, errno.EBUSY)    # of the domain: nobody can destroy that registration
+
+    def registered_by_another(self):
+        """The key and the address of memory of a child that has ended."""
+        ends = os.pipe()
+        child = os.fork()
+        if child == 0:
+            region = MR(self.pd, 4096, ACCESS)
+            os.write(ends[1], struct.pack('=LQ', region.rkey, region.buf))
+            os._exit(0)
+        os.waitpid(child, 0)
+        said = struct.unpack('=LQ', os.read(ends[0], 12))
+        for end in ends:
+            os.close(end)
+        return said
+
+    def test_it_does_not_answer(self):
+        with MR(self.pd, 4096, ACCESS) as own:
+            key, address = self.registered_by_another()
+            for operation in (enums.IBV_WR_RDMA_READ, enums.IBV_WR_RDMA_WRITE):
+                qp = self.create(enums.IBV_QPT_RC)
+                values = self.attributes(qp)
+                values.qp_access_flags = ACCESS
+                values.timeout = 1    # 8 us
+                qp.to_rts(values)
+                request = SendWR(num_sge=1, sg=[SGE(own.buf, 64, own.lkey)], opcode=operation,
+                                 send_flags=enums.IBV_SEND_SIGNALED)
+                request.set_wr_rdma(key, address)
+                qp.post_send(request)
+                count = 0
+                while count == 0:    # for ever: the test has a time
+                    count, completions = self.cq.poll()
+                self.assertEqual(completions[0].status, enums.IBV_WC_RETRY_EXC_ERR)
+                qp.close()
 
 
 class SchedulingTest(QueuePairTest):

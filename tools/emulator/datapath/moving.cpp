@@ -79,7 +79,7 @@ std::size_t Transfers::begin_piece(const std::shared_ptr<QueuePair>& queue_pair,
     Transfer& transfer = *queue_pair->transfer;
     if (transfer.peer && !reaches(*queue_pair, transfer)) {
         if (queue_pair->memory.type == QueuePairType::Rc) {
-            try_again(queue_pair, now);
+            try_again(queue_pair, Lost::Peer, now);
             return 0;
         }
         transfer.peer.reset();    // lost
@@ -95,13 +95,14 @@ void Transfers::arrive(const std::shared_ptr<QueuePair>& queue_pair, Time now)
     const bool is_reliable = queue_pair->memory.type == QueuePairType::Rc;
     transfer.leaves.reset();
     std::uint8_t syndrome = 0;
-    if (transfer.peer && !reaches(*queue_pair, transfer)) {
+    const bool is_reached = !transfer.peer || reaches(*queue_pair, transfer);
+    if (!is_reached) {
         syndrome = MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR;
     } else if (transfer.peer) {
         syndrome = transfer.request.is_atomic() ? do_atomic(transfer) : copy_piece(*queue_pair, transfer);
     }
     if (syndrome == MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR && is_reliable) {
-        try_again(queue_pair, now);
+        try_again(queue_pair, is_reached ? Lost::Memory : Lost::Peer, now);
         return;
     }
     if (syndrome != 0 && !is_reliable && syndrome != MLX5_CQE_SYNDROME_LOCAL_PROT_ERR) {

@@ -188,11 +188,7 @@ bool Transfers::begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Tr
             queue_pair->transfer = std::move(transfer);
             return true;
         }
-        if (queue_pair->tries++ > queue_pair->retries) {
-            finish(queue_pair, transfer.request, MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR);
-            return true;
-        }
-        return wait(*queue_pair, now + queue_pair->pause_without_answer());
+        return miss_answer(queue_pair, transfer.request, now);
     }
     QueuePair& peer = *transfer.peer;
     transfer.peer_life = peer.life;
@@ -212,6 +208,15 @@ bool Transfers::begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Tr
         queue_pair->transfer = std::move(transfer);
     }
     return true;
+}
+
+bool Transfers::miss_answer(const std::shared_ptr<QueuePair>& queue_pair, const WorkRequest& request, Time now)
+{
+    if (queue_pair->tries++ > queue_pair->retries) {
+        finish(queue_pair, request, MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR);
+        return true;
+    }
+    return wait(*queue_pair, now + queue_pair->pause_without_answer());
 }
 
 bool Transfers::begin_message(const std::shared_ptr<QueuePair>& queue_pair, Transfer transfer, Time now)
@@ -276,7 +281,7 @@ bool Transfers::check_remote(const std::shared_ptr<QueuePair>& queue_pair, Trans
     return false;
 }
 
-void Transfers::try_again(const std::shared_ptr<QueuePair>& queue_pair, Time now)
+void Transfers::try_again(const std::shared_ptr<QueuePair>& queue_pair, Lost lost, Time now)
 {
     Transfer transfer = std::move(*std::exchange(queue_pair->transfer, std::nullopt));
     // In another life of the other end, the index may be that of another request.
@@ -284,6 +289,11 @@ void Transfers::try_again(const std::shared_ptr<QueuePair>& queue_pair, Time now
         transfer.peer->give_back(std::move(*transfer.receive));
     }
     transfer.sender->arbiter.set_backlogged(transfer.flow, false, now);
+    // Its queue pair is there, and would begin again at once.
+    if (lost == Lost::Memory && !miss_answer(queue_pair, transfer.request, now)) {
+        blocked.push_back(queue_pair);
+        return;
+    }
     advance(queue_pair, now);
 }
 

@@ -68,8 +68,14 @@ private:
     // Finds out whether the other end lets this happen; true if it does.
     bool check_remote(const std::shared_ptr<QueuePair>& queue_pair, Transfer& transfer);
     bool wait(QueuePair& queue_pair, Time until);
+    // Nobody answers: the request is sent again, as often as its program allows. As begin().
+    bool miss_answer(const std::shared_ptr<QueuePair>& queue_pair, const WorkRequest& request, Time now);
+    enum class Lost : std::uint8_t {
+        Peer,
+        Memory,    // of a program that has ended, or become another, before its queue pair went
+    };
     // The other end is not there: as if its packets were lost.
-    void try_again(const std::shared_ptr<QueuePair>& queue_pair, Time now);
+    void try_again(const std::shared_ptr<QueuePair>& queue_pair, Lost lost, Time now);
     void finish(const std::shared_ptr<QueuePair>& queue_pair, const WorkRequest& request, std::uint8_t syndrome);
     // `why`: what its program is told.
     void fail_responder(const std::shared_ptr<QueuePair>& queue_pair, AsyncEvent why);
