@@ -36,7 +36,10 @@ std::shared_ptr<const Policy> Reloads::last_good(const Loaded& loaded) const
     if (read && std::ranges::equal(read->sources, *sources, same)) {
         return read;
     }
-    return read_policy(*sources, context_.options.names, loaded.fabric.value ? *loaded.fabric.value : Fabric{}).value;
+    const Fabric fabric = loaded.fabric.value ? *loaded.fabric.value : Fabric{};
+    // With the rules and overrides of now: those that came while the files could not be used were in force, too.
+    auto kept = read_running_policy(context_.options.root, *sources, context_.options.names, fabric).value;
+    return kept ? kept : read_policy(*sources, context_.options.names, fabric).value;
 }
 
 void Reloads::read_files()

@@ -130,6 +130,23 @@ TEST_F(ServicePolicyTest, ABrokenPolicyAtBootFallsBackToTheLastGoodOne)
     EXPECT_TRUE(register_as(PeerId{1}, process(1), asking_for("rpc", "mlx5_0", {1})));
 }
 
+// Those that came while the files were broken were in force when the daemon ended.
+TEST_F(ServicePolicyTest, TheLastGoodOneRunsWithTheTransientFilesOfNow)
+{
+    policy(with_shares(60, 30));
+    const std::size_t rules = start().policy()->rules.size();
+    const auto starts_with = [&](const std::string& transient) {
+        service.reset();
+        policy("version: 1\nqos-levels: [{name: DEFAULT, sl: 99}]\n");
+        root.write("run/rdma-qos/policy.d/10-job.yaml", transient);
+        start();
+        EXPECT_FALSE(started.accepted);
+        return service->policy() ? service->policy()->rules.size() : 0;
+    };
+    EXPECT_EQ(starts_with("version: 1\nqos-match-rules: [{service-id: 5, qos-level-name: rpc}]\n"), rules + 1);
+    EXPECT_EQ(starts_with("version: 1\nqos-match-rules: [{service-id: 5, qos-level-name: none}]\n"), rules);
+}
+
 TEST_F(ServicePolicyTest, WithoutAnyPolicyRequestsAreRefusedAndAReloadHeals)
 {
     policy("version: 2\n");
