@@ -135,6 +135,7 @@ TEST(Ibnetdiscover, EveryPortThatALinkNamesIsThere)
     EXPECT_EQ(with_warning(cut, "port 1 of 0x0002c90300c0ffe0 is not in the block of its node, the last of this file")
                   .nodes.size(),
               4U);
+    expect_golden("diagnostics/discovery-cut-within.txt", shown(cut));
 }
 
 TEST(Ibnetdiscover, WidthsAndSpeedsAreRates)
