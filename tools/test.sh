@@ -281,6 +281,7 @@ run_group()
             build_once release rdma-qos-emulator rdma-qosd rdma-qosctl
             local programs=("$project_dir"/build/release/{tools/emulator/rdma-qos-emulator,daemon/rdma-qosd,tools/rdma-qosctl/rdma-qosctl})
             run_command bytes "$project_dir/tests/bytes/table.py" "${programs[@]}"
+            run_command bytes-random "$project_dir/tests/bytes/random_shares.py" "${programs[@]}"
             run_command bytes-isolated "$project_dir/tests/bytes/table.py" "${programs[@]}" --isolated
             ;;
         rdma-core)

@@ -245,14 +245,14 @@ class Host:
             bytes_of[by_number[each["number"]]["responder" if running.flow.sender_is_server else "requester"]]
             for each in self.queue_pairs_of(running)) for running in self.running if running in flows}
 
-    def moved(self) -> dict[str, int]:
+    def moved(self, in_all: int = MOVED) -> dict[str, int]:
         """By each, while all together move enough to compare them."""
         before = self.bytes_of(self.running)
         now = dict(before)
 
         def enough() -> bool:
             now.update(self.bytes_of(self.running))
-            return sum(now.values()) - sum(before.values()) >= MOVED
+            return sum(now.values()) - sum(before.values()) >= in_all
 
         wait_until("too little data moves", enough)
         return {name: now[name] - before[name] for name in now}

@@ -32,7 +32,7 @@ struct DeviceTraffic {
     std::vector<PortTraffic> ports;
     // What the work requests of each queue pair have moved, by its number.
     std::map<std::uint32_t, TrafficCount> queue_pairs;
-    // What was sent below each element, headers included.
+    // What was sent below each element, as it counts on the link (next_piece() of transfers.h).
     std::map<std::uint32_t, std::uint64_t> elements;
 };
 

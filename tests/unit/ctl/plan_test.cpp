@@ -1,0 +1,168 @@
+// Plans as people and programs read them.
+#include "tools/rdma-qosctl/rendering/plan.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/golden.h"
+#include "tests/unit/ctl/sample.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/rendering/plan_json.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+using rdmaqos::test::expect_golden;
+using namespace rdmaqos::ctl::test;
+
+constexpr std::uint64_t kGbps = 1'000'000;    // in kbit/s
+
+bus::Dict moved(std::uint64_t session, std::uint32_t pid, const std::string& command, const std::string& device,
+                std::uint64_t queue_pairs, const std::string& level_after, const std::string& leaf_after)
+{
+    bus::Dict change = dict({{"session", session},
+                             {"pid", pid},
+                             {"uid", 1000U},
+                             {"user", "alice"},
+                             {"unit", "job-7.scope"},
+                             {"command", command}});
+    if (!device.empty()) {
+        change.set("device", device);
+    }
+    change.set("queue-pairs", queue_pairs);
+    change.set("level-before", "rpc");
+    change.set("level-after", level_after);
+    if (!device.empty()) {
+        change.set("leaf-before", fmt::format("/rpc/pid:{}", pid));
+    }
+    if (!leaf_after.empty()) {
+        change.set("leaf-after", leaf_after);
+    }
+    return change;
+}
+
+// A device with two classes, one of them of another share.
+DescribedPlan sample_plan(bool changes)
+{
+    const ElementPath root = ElementPath::root();
+    DescribedPlan plan;
+    plan.tree = {
+        {root, {}, ElementKind::Node, ElementAttributes{}, ElementAttributes{}, 0, 0},
+        {root.child("bulk"), root, ElementKind::Leaf, ElementAttributes{30, {}},
+         ElementAttributes{changes ? 40U : 30U, {}}, 3, 3},
+        {root.child("rpc"), root, ElementKind::Leaf, ElementAttributes{60, {}}, ElementAttributes{60, {}}, 0, 0}};
+    if (changes) {
+        DescribedOperation modify;
+        modify.kind = DescribedOperation::Kind::Modify;
+        modify.path = root.child("bulk");
+        modify.share_before = 30;
+        modify.share = 40;
+        plan.operations = {modify};
+    }
+    return plan;
+}
+
+DevicePlanView plan(const std::string& device, DescribedPlan described, std::map<std::string, BusyRate> rates)
+{
+    DevicePlanView view{device, std::move(described), {}, Bandwidth::from_gbps(100), {}};
+    for (const auto& [path, rate] : rates) {
+        view.rates[ElementPath(path)] = rate;
+    }
+    return view;
+}
+
+std::optional<Bandwidth> gbps(std::uint64_t rate)
+{
+    return Bandwidth::from_gbps(rate);
+}
+
+TEST(Render, Plans)
+{
+    PlanReport report;
+    report.note = "what a reload with new.yaml would do, by the running daemon:";
+    report.plans = {
+        plan("mlx5_0/1", sample_plan(true),
+             {{"/bulk", {gbps(30), gbps(40)}},
+              {"/new", {{}, gbps(5)}},
+              {"/old", {gbps(10), {}}},
+              {"/rpc", {gbps(60), gbps(60)}}}),
+        plan("mlx5_1/1", sample_plan(false), {{"/bulk", {gbps(30), gbps(30)}}, {"/rpc", {gbps(60), gbps(60)}}})};
+    report.plans[0].findings = {dict({{"message", "/x: requested share 200, achievable 100: the device's maximum"}})};
+    expect_golden("ctl/plans-no-session.txt", render_plans(report, false, Colour::Off));
+    report.levels = {dict({{"level", "bulk"}, {"change", "changed"}, {"message", "share 30 -> 40"}})};
+    const auto change = [](const char* part, const char* name, const char* message) {
+        return dict({{"part", part}, {"name", name}, {"change", "changed"}, {"message", message}});
+    };
+    report.changes = {change("match rule", "2", "level rpc -> level bulk (service-id 0x50)"),
+                      change("port-group", "sto\x1b[31m", "port-guid 0x7 -> 0x7-0x8")};
+    report.more_changes = 5;
+    report.sessions = {moved(7, 4711, "ib_write_bw", "mlx5_0/1", 4, "bulk", "/bulk"),
+                       moved(8, 4712, "cp\x1b[31m", "mlx5_0/1", 1, "rpc", ""),
+                       moved(9, 4713, "idle", "", 0, "DEFAULT", "")};
+    expect_golden("ctl/plans.txt", render_plans(report, false, Colour::Off));
+    expect_golden("ctl/plans.json", to_text(plans_json(report)));
+}
+
+TEST(Render, ARefusedPlan)
+{
+    PlanReport report;
+    report.note = "what a reload with new.yaml would do, by the running daemon:";
+    report.accepted = false;
+    report.plans = {plan("mlx5_0/1", sample_plan(false), {}), plan("mlx5_1/1", sample_plan(false), {})};
+    const auto finding = [](const char* message, const char* verdict) {
+        return dict({{"severity", "error"}, {"message", message}, {"verdict", verdict}});
+    };
+    report.plans[0].findings = {finding("/x: requested min-rate 9 Gbit/s, achievable 8 Gbit/s: the port", "known")};
+    report.plans[1].findings = {finding("/y: requested min-rate 9 Gbit/s, achievable 8 Gbit/s: the port", "refuses")};
+    report.left_out = {dict({{"device", "mlx5_2/1"}, {"why", "released"}})};
+    report.writes = false;
+    expect_golden("ctl/plan-refused.txt", render_plans(report, false, Colour::Off));
+}
+
+TEST(Render, RatesOfAPlanAreWholeMegabits)
+{
+    PlanReport report;
+    report.plans = {plan("mlx5_0/1", {}, {{"/rpc", {gbps(42), Bandwidth::from_kbps(23'333'333)}}})};
+    const std::string text = render_plans(report, false, Colour::Off);
+    EXPECT_NE(text.find("23.333 Gbit/s"), std::string::npos) << text;
+    EXPECT_NE(text.find("-18.666 Gbit/s (-44.4 %)"), std::string::npos) << text;
+}
+
+TEST(Render, RatesOfAPlanAddUpToThePort)
+{
+    PlanReport report;
+    report.plans = {plan("mlx5_0/1", {},
+                         {{"/bulk", {gbps(40), gbps(20)}},
+                          {"/rpc", {gbps(35), gbps(35)}},
+                          {"/rpc.responder", {gbps(15), gbps(15)}},
+                          {"/web", {gbps(10), gbps(30)}}})};
+    expect_golden("ctl/plan-rates-full.txt", render_plans(report, false, Colour::Off));
+    report.plans[0].rates[ElementPath("/web")].after = gbps(5);
+    expect_golden("ctl/plan-rates-left.txt", render_plans(report, false, Colour::Off));
+    report.offline = true;
+    expect_golden("ctl/plan-rates-offline.txt", render_plans(report, false, Colour::Off));
+}
+
+TEST(Render, OfflinePlans)
+{
+    PlanReport report;
+    report.offline = true;
+    report.note = "offline: what the policy would do to an empty device:";
+    const ElementPath root = ElementPath::root();
+    DescribedPlan described;
+    described.tree = {{root, {}, ElementKind::Node, {}, ElementAttributes{}, 0, 0},
+                      {root.child("bulk"), root, ElementKind::Leaf, {}, ElementAttributes{1, {}}, 0, 0}};
+    DescribedOperation create;
+    create.path = root.child("bulk");
+    create.parent = root;
+    create.element_kind = ElementKind::Leaf;
+    create.share = 1;
+    described.operations = {create};
+    report.plans = {plan("default profile", described, {{"/bulk", {{}, gbps(100)}}})};
+    expect_golden("ctl/plans-offline.txt", render_plans(report, false, Colour::Off));
+}
+
+}    // namespace
+}    // namespace rdmaqos::ctl
