@@ -42,6 +42,16 @@ std::string level_if_enforced(const AdoptionChoice& choice)
     return choice.verdict == AdoptionVerdict::Monitored ? choice.match.level->name : std::string();
 }
 
+namespace {
+
+// For whoever wonders why it stays so.
+constexpr const char* kStaysInRtr =
+    "it is in RTR, where no device puts a queue pair into a leaf, and is adopted when it may send (RTS); a program "
+    "that only answers RDMA READ stays in RTR, as the server of ib_read_bw does: it has to register, or to be run with "
+    "rdma-qos-run";
+
+}    // namespace
+
 const AdoptionVerdictOf* AdoptionVerdicts::find(const HostQueuePair& queue_pair) const
 {
     const auto found = verdicts_.find({queue_pair.device, queue_pair.tracked.number});
@@ -86,7 +96,14 @@ std::string AdoptionVerdicts::reason(const HostQueuePair& queue_pair) const
         return {};
     }
     const AdoptionVerdictOf* verdict = find(queue_pair);
-    return !unavailable.empty() ? unavailable : verdict == nullptr ? std::string() : verdict->reason;
+    if (!unavailable.empty()) {
+        return unavailable;
+    }
+    if (verdict != nullptr) {
+        return verdict->reason;
+    }
+    const bool may_stay = queue_pair.tracked.state == QueuePairState::Rtr;
+    return may_stay ? kStaysInRtr : std::string();
 }
 
 }    // namespace rdmaqos

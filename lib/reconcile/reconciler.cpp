@@ -257,9 +257,13 @@ void Reconciler::State::want(const QueuePairUpdate& update, Pass& pass)
         let_leave(queue_pair);
         return;
     }
-    device.claim_left(queue_pair);
+    const bool was_left = device.claim_left(queue_pair);
     device.set_owner(queue_pair, {update.ref.owner_pid, update.ref.owner_start_time});
+    claimed.erase(queue_pair);
     if (update.again && writing()) {
+        if (was_left) {
+            claimed.emplace(queue_pair, placement_of(queue_pair));
+        }
         doubt_placement(queue_pair, *update.placement);
     }
     refusals.erase(queue_pair);

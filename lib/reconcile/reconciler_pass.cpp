@@ -145,6 +145,19 @@ void Reconciler::State::drop(QueuePairId queue_pair)
     leaving.erase(queue_pair);
     misplaced.erase(queue_pair);
     refusals.erase(queue_pair);
+    claimed.erase(queue_pair);
+}
+
+// A queue pair that only answers, as the server of ib_read_bw, is attached in INIT and stays in RTR, where the device
+// takes no other leaf for it.
+bool Reconciler::State::stays_as_left(const QueuePairRef& ref, const ActualPlacement& left, const Error& error) const
+{
+    if (error.code != ErrorCode::BadState || !left.requester || !device.exists(*left.requester) ||
+        (left.responder && !device.exists(*left.responder))) {
+        return false;
+    }
+    const auto state = backend.query_queue_pair(ref);
+    return state && *state == QueuePairState::Rtr;
 }
 
 void Reconciler::State::note_queue_pair_failure(QueuePairId queue_pair, bool is_rate, Error error, Pass& pass)
@@ -370,7 +383,16 @@ void Reconciler::State::run(const MoveQueuePair& move, Pass& pass)
     if (requester == actual.requester && responder == actual.responder) {
         return;
     }
-    if (const auto placed = writer.place(ref->second, requester, responder); !placed) {
+    const auto left = claimed.extract(move.queue_pair);
+    const auto placed = writer.place(ref->second, requester, responder);
+    if (placed) {
+        return;
+    }
+    if (!left.empty() && stays_as_left(ref->second, left.mapped(), placed.error())) {
+        device.place(move.queue_pair, left.mapped().requester, left.mapped().responder);
+    }
+    const ActualPlacement now = placement_of(move.queue_pair);
+    if (requester != now.requester || responder != now.responder) {
         note_queue_pair_failure(move.queue_pair, false, placed.error(), pass);
     }
 }

@@ -92,6 +92,8 @@ struct Reconciler::State {
     void run(const SetQueuePairRate& set, Pass& pass);
     void note_element(const ElementPath& path, std::string_view operation, const Result<void>& result, Pass& pass);
     void note_queue_pair_failure(QueuePairId queue_pair, bool is_rate, Error error, Pass& pass);
+    // Whether it cannot be written again, but needs not be.
+    [[nodiscard]] bool stays_as_left(const QueuePairRef& ref, const ActualPlacement& left, const Error& error) const;
     void drop(QueuePairId queue_pair);
     void settle(QueuePairId queue_pair, Pass& pass);
     void settle_all(Pass& pass);
@@ -137,9 +139,11 @@ struct Reconciler::State {
 
     std::map<QueuePairId, QueuePairRef> refs;        // of all that are desired or leaving
     std::map<QueuePairId, std::uint32_t> leaving;    // with failed attempts
-    std::map<QueuePairId, Error> misplaced;          // why they are not where they should be; tried again
-    std::map<QueuePairId, Refusal> refusals;         // not tried again
-    std::map<QueuePairId, Error> reported;           // of the reasons in these two
+    std::map<QueuePairId, ActualPlacement>
+        claimed;                                // that an earlier process left here, until they are written again
+    std::map<QueuePairId, Error> misplaced;     // why they are not where they should be; tried again
+    std::map<QueuePairId, Refusal> refusals;    // not tried again
+    std::map<QueuePairId, Error> reported;      // of the reasons in these two
     std::map<std::pair<ElementPath, std::string>, ElementFailure> failures;
     std::set<ElementPath> draining;
     std::vector<Unreachable> unreachable;

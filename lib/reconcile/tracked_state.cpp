@@ -167,12 +167,15 @@ void TrackedState::add_left(const LeftQueuePair& queue_pair)
     record(queue_pair.queue_pair);
 }
 
-void TrackedState::claim_left(QueuePairId queue_pair)
+bool TrackedState::claim_left(QueuePairId queue_pair)
 {
-    if (auto claimed = left_.extract(queue_pair); !claimed.empty()) {
-        actual_.queue_pairs.insert_or_assign(queue_pair, claimed.mapped().placement);
-        owners_.try_emplace(queue_pair, claimed.mapped().owner);
+    auto claimed = left_.extract(queue_pair);
+    if (claimed.empty()) {
+        return false;
     }
+    actual_.queue_pairs.insert_or_assign(queue_pair, claimed.mapped().placement);
+    owners_.try_emplace(queue_pair, claimed.mapped().owner);
+    return true;
 }
 
 void TrackedState::forget_left(QueuePairId queue_pair)

@@ -68,7 +68,8 @@ public:
     // The leaves must exist.
     void add_left(const LeftQueuePair& queue_pair);
     // Its program has named it again: it is in the actual state, where it was left.
-    void claim_left(QueuePairId queue_pair);
+    // False: it was not left.
+    bool claim_left(QueuePairId queue_pair);
     [[nodiscard]] const std::map<QueuePairId, LeftQueuePair>& left() const { return left_; }
     void forget_left(QueuePairId queue_pair);
 

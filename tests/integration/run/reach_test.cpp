@@ -4,6 +4,8 @@
 
 #include "tests/integration/run/launched.h"
 #include "tests/integration/run/marks_told.h"
+#include "tests/nic_mlx5/restarted_daemon.h"
+#include "tests/support/tracked.h"
 
 namespace rdmaqos::test {
 namespace {
@@ -108,8 +110,7 @@ TEST_P(EveryWay, MarksCanBeLeftToTheProgram)
 
 INSTANTIATE_TEST_SUITE_P(Ways, EveryWay,
                          ::testing::Values(Way{"Linked", "linked", "linked", false},
-                                           Way{"Devx", "linked", "devx", true},
-                                           Way{"Dlsym", "loaded", "dlsym", false},
+                                           Way{"Devx", "linked", "devx", true}, Way{"Dlsym", "loaded", "dlsym", false},
                                            Way{"Dlvsym", "loaded", "dlvsym", false}),
                          [](const auto& way) { return way.param.name; });
 
@@ -177,6 +178,48 @@ TEST_F(Reach, StockPingpong)
     })) << server.output()
         << client.output();
     EXPECT_EQ(daemon.sessions(), 2U);
+}
+
+// The server of ib_read_bw only answers, stays in RTR, and sends all the data. Nobody can write its place once more: it
+// keeps it also when the daemon is another.
+TEST(ReachReads, TheServerOfReadsIsInItsClassWithoutEverBeingReadyToSend)
+{
+    const Words read{"/usr/bin/ib_read_bw", "-d", "mlx5_0", "-x", "0", "-s", "4096", "-D", "600", "-p", "18613"};
+    if (access(read.front().c_str(), X_OK) != 0) {
+        GTEST_SKIP() << "ib_read_bw is not installed";
+    }
+    RestartedDaemon daemon(kLevelsByDestination);
+    const Launched server(daemon.root(), {"--level", "rpc", "--required"}, read);
+    ASSERT_TRUE(eventually([] { return is_listened_to(18'613); })) << server.output();
+    Words calling = read;
+    calling.emplace_back("127.0.0.1");
+    const Launched client(daemon.root(), {"--level", "storage", "--required"}, calling);
+    const auto only = [](QueuePairState state) {
+        std::vector<std::uint32_t> numbers;
+        for (const auto& each : Tracker().all()) {
+            if (each.state == state) {
+                numbers.push_back(each.number);
+            }
+        }
+        return numbers.size() == 1 ? numbers.front() : 0;
+    };
+    ASSERT_TRUE(eventually([&] { return only(QueuePairState::Rts) != 0; })) << client.output();
+    const std::uint32_t answers = only(QueuePairState::Rtr);
+    const auto line_of_qps = [&] {
+        std::istringstream lines(daemon.ctl("qps").output);
+        std::string line;
+        while (std::getline(lines, line) && !line.starts_with(fmt::format("mlx5_0/1  {} ", answers))) {
+        }
+        return line;
+    };
+    const auto is_in_place = [&] {
+        return place_of(answers) == kInRpc && line_of_qps().find(" /rpc ") != std::string::npos;
+    };
+    EXPECT_TRUE(is_in_place()) << place_of(answers) << "\n" << line_of_qps() << "\n" << server.output();
+    EXPECT_TRUE(eventually([&] { return place_of(only(QueuePairState::Rts)) == kInStorage; }));
+    daemon.restart();
+    EXPECT_TRUE(eventually(is_in_place)) << place_of(answers) << "\n" << line_of_qps() << "\n" << daemon.said();
+    EXPECT_EQ(server.count("rdma-qos-run: "), 0U) << server.output();
 }
 
 TEST_F(Reach, AForkedChildHasASessionOfItsOwn)

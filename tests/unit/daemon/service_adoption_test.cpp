@@ -228,6 +228,17 @@ TEST_F(ServiceAdoption, WithoutTheRightItIsSaidWhy)
     EXPECT_EQ(service->adoption().unavailable, "");
 }
 
+// A server that only answers RDMA READ never leaves it.
+TEST_F(ServiceAdoption, WhatIsInRtrIsToldThatItMayStayOutside)
+{
+    begin();
+    auto seen = make(program(100), 17);
+    seen.tracked.state = QueuePairState::Init;
+    EXPECT_THAT(listed(seen), Pair(kNotReady, ""));
+    seen.tracked.state = QueuePairState::Rtr;
+    EXPECT_THAT(listed(seen), Pair(kNotReady, testing::HasSubstr("RDMA READ")));
+}
+
 TEST_F(ServiceAdoption, WithoutDevicesOfThisHostItIsSaid)
 {
     policy(test::kAdoptionPolicy);
@@ -371,9 +382,8 @@ TEST_F(ServiceAdoption, WhoRegistersGetsWhatWasAdopted)
     ASSERT_TRUE(adopted());
     EXPECT_EQ(adopted()->queue_pairs.size(), 1U);
     EXPECT_EQ(service->queue_pair_count(reply->session), 1U);
-    const auto second = answer<std::vector<QueuePairResult>>([&](auto done) {
-        service->attach(PeerId{1}, reply->session, {queue_pair("mlx5_0", 18)}, std::move(done));
-    });
+    const auto second = answer<std::vector<QueuePairResult>>(
+        [&](auto done) { service->attach(PeerId{1}, reply->session, {queue_pair("mlx5_0", 18)}, std::move(done)); });
     ASSERT_TRUE(second);
     EXPECT_FALSE(second->at(0).error);
     EXPECT_FALSE(adopted()) << "it has ended with its last one";
@@ -544,8 +554,7 @@ TEST_F(ServiceAdoption, ADisabledDevice)
     tell({make(program(100), 17)});
     ASSERT_TRUE(comes_into("/rpc", 17));
     const auto change = [&](auto what) {
-        return answer<std::vector<DeviceReconcile>>(
-            [&](auto done) { ((*service).*what)("mlx5_0", std::move(done)); });
+        return answer<std::vector<DeviceReconcile>>([&](auto done) { ((*service).*what)("mlx5_0", std::move(done)); });
     };
     ASSERT_TRUE(change(&Service::disable));
     EXPECT_EQ(leaf(17), "");

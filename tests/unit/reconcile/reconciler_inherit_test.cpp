@@ -59,7 +59,10 @@ QueuePairUpdate of_program(QueuePairUpdate update)
 // One device, and daemons on it, one after the other.
 class Inheriting : public ::testing::Test {
 protected:
-    explicit Inheriting(const Capabilities& capabilities = with_pacing()) : rig(capabilities) { EXPECT_TRUE(next_daemon()); }
+    explicit Inheriting(const Capabilities& capabilities = with_pacing()) : rig(capabilities)
+    {
+        EXPECT_TRUE(next_daemon());
+    }
 
     // The one before is gone without a word.
     Result<void> next_daemon()
@@ -120,6 +123,36 @@ TEST_F(Inheriting, AProgramThatNamesItsQueuePairAgainCostsOneWrite)
     expect_converged();
     (void)reconciler->update(std::nullopt, {take_out(1)}, {});
     expect_converged();
+}
+
+// One that only answers RDMA READ is attached in INIT, and the device moves nothing that is in RTR.
+TEST_F(Inheriting, WhatStaysInRtrStaysInItsLeaf)
+{
+    rig.firmware->create_queue_pair(1, QueuePairType::Rc, QueuePairState::Init);
+    (void)update(rpc_and_bulk(), {of_program(put(1, "/rpc"))});
+    rig.firmware->set_queue_pair_state(1, QueuePairState::Rtr);
+    ASSERT_TRUE(next_daemon());
+    (void)update(rpc_and_bulk());
+    auto report = reconciler->update(std::nullopt, {of_program(put(1, "/rpc"))}, {});
+    EXPECT_EQ(outcome_of(report, 1)->error, std::nullopt);
+    EXPECT_EQ(outcome_of(report, 1)->requester, ElementPath("/rpc"));
+    expect_converged();
+
+    report = reconciler->update(std::nullopt, {of_program(put(1, "/rpc"))}, {});
+    ASSERT_TRUE(outcome_of(report, 1)->error) << "perhaps it was reset since";
+    EXPECT_EQ(outcome_of(report, 1)->error->code, ErrorCode::BadState);
+}
+
+TEST_F(Inheriting, WhatIsInRtrInAnotherLeafIsNotSaidToBeInItsOwn)
+{
+    rig.firmware->create_queue_pair(1, QueuePairType::Rc, QueuePairState::Init);
+    (void)update(rpc_and_bulk(), {of_program(put(1, "/rpc"))});
+    rig.firmware->set_queue_pair_state(1, QueuePairState::Rtr);
+    ASSERT_TRUE(next_daemon());
+    const auto report = update(rpc_and_bulk(), {of_program(put(1, "/bulk"))});
+    ASSERT_TRUE(outcome_of(report, 1)->error);
+    EXPECT_EQ(outcome_of(report, 1)->error->code, ErrorCode::BadState);
+    EXPECT_EQ(outcome_of(report, 1)->requester, ElementPath("/rpc"));
 }
 
 TEST_F(Inheriting, AnotherPolicyIsReached)

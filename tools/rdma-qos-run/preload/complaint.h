@@ -10,6 +10,7 @@ extern "C" {
 enum complaint {
     COMPLAINT_NOT_GOVERNED, /* of the program: it runs without a class */
     COMPLAINT_QUEUE_PAIR,   /* of one queue pair, which is in no class */
+    COMPLAINT_NOT_YET,      /* of one queue pair, which is in none before it may send */
     COMPLAINT_MARKING,      /* of service level and traffic class */
     COMPLAINTS
 };

@@ -91,16 +91,6 @@ static void end_waiting(int64_t begin)
 
 /* ---- queue pairs that wait ---- */
 
-static void remember(const struct queue_pair* queue_pair)
-{
-    struct waiting* one = calloc(1, sizeof(*one));
-    if (one != NULL) {
-        one->queue_pair = *queue_pair;
-        one->next = waiting;
-        waiting = one;
-    }
-}
-
 static bool forget(const char* device, uint32_t number)
 {
     for (struct waiting** place = &waiting; *place != NULL; place = &(*place)->next) {
@@ -112,6 +102,17 @@ static bool forget(const char* device, uint32_t number)
         }
     }
     return false;
+}
+
+static void remember(const struct queue_pair* queue_pair)
+{
+    (void)forget(queue_pair->connection.device, queue_pair->number);    // as it was in INIT
+    struct waiting* one = calloc(1, sizeof(*one));
+    if (one != NULL) {
+        one->queue_pair = *queue_pair;
+        one->next = waiting;
+        waiting = one;
+    }
 }
 
 /* What the policy may match by; `end` has to live as long as the request. */
@@ -147,7 +148,7 @@ static struct rdmaqos_request request_of(const struct connection* connection, ch
     return request;
 }
 
-static int attach_described(const struct queue_pair* queue_pair)
+static int attach_described(const struct queue_pair* queue_pair, bool* complete)
 {
     static const uint32_t types[] = {RDMAQOS_QP_RC, RDMAQOS_QP_UC, RDMAQOS_QP_UD, RDMAQOS_QP_RAW_PACKET,
                                      RDMAQOS_QP_DEVX};
@@ -163,7 +164,11 @@ static int attach_described(const struct queue_pair* queue_pair)
     described.type = types[queue_pair->type];
     /* For libmlx5 the number of a raw packet queue pair is that of its send queue. */
     described.sq_number = queue_pair->type == TYPE_RAW_PACKET ? queue_pair->number : 0;
-    return rdmaqos_attach_number(handle, &described, level[0] != '\0' ? NULL : &request, NULL);
+    struct rdmaqos_answer* place = NULL;
+    const int result = rdmaqos_attach_number(handle, &described, level[0] != '\0' ? NULL : &request, &place);
+    *complete = result == 0 && rdmaqos_answer_enforced(place) != 0;
+    rdmaqos_answer_free(place);
+    return result;
 }
 
 /* ---- the daemon ---- */
@@ -241,12 +246,13 @@ static bool is_last(void)
 /* Each without the lock, which the program waits for. */
 static void pass_on(void)
 {
+    bool ignored = false;
     pthread_mutex_lock(&mutex);
     while (waiting != NULL && !hung) {
         struct waiting* const one = waiting;
         waiting = one->next;
         pthread_mutex_unlock(&mutex);
-        const bool silence = is_silence(attach_described(&one->queue_pair));
+        const bool silence = is_silence(attach_described(&one->queue_pair, &ignored));
         pthread_mutex_lock(&mutex);
         hung = hung || silence;
         if (silence) {
@@ -413,8 +419,9 @@ static int mark(const struct connection* connection, struct marking* marking, ch
     return error;
 }
 
-static int attach(const struct queue_pair* queue_pair, char* text)
+static int attach(const struct queue_pair* queue_pair, bool* complete, char* text)
 {
+    *complete = false;
     pthread_mutex_lock(&mutex);
     int error = ready(text);
     const uint32_t allowed = handle != NULL ? allowance() : 0;
@@ -429,7 +436,7 @@ static int attach(const struct queue_pair* queue_pair, char* text)
         /* Also without a daemon, or a session: then it is remembered. */
         char why[GOVERNOR_TEXT];
         const int64_t begin = begin_waiting(allowed);
-        const int result = attach_described(queue_pair);
+        const int result = attach_described(queue_pair, complete);
         if (is_silence(result)) {
             remember(queue_pair);    // perhaps it did not come as far as librdmaqos' memory
         }

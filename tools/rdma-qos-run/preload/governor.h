@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GOVERNOR_VERSION = 2, NAME_BYTES = 64, LEVEL_BYTES = 256, GID_BYTES = 16 };
+enum { GOVERNOR_VERSION = 3, NAME_BYTES = 64, LEVEL_BYTES = 256, GID_BYTES = 16 };
 
 /* What is known of a connection before its queue pair goes to RTR, as far as the policy may match by it. */
 struct connection {
@@ -62,8 +62,9 @@ struct governor {
     int (*start)(const struct governor_options* options, char* text);
     int (*mark)(const struct connection* connection, struct marking* marking, char* text);
     /* In INIT or RTS. It is remembered, and attached when that is possible, and again when the daemon has been
-     * restarted. */
-    int (*attach)(const struct queue_pair* queue_pair, char* text);
+     * restarted. `complete`: it has all that its level gives; in INIT it may lack a rate that the device can set only
+     * in RTS. */
+    int (*attach)(const struct queue_pair* queue_pair, bool* complete, char* text);
     /* After it was destroyed. Does not wait. */
     void (*detach)(const char* device, uint32_t number);
     /* The program's first thread ends. If it was the last, the process is to end, too. */

@@ -10,7 +10,7 @@ struct known {
     struct queue_pair queue_pair;
     bool has_pkey_index;
     uint16_t pkey_index;
-    bool in_place; /* since it was last brought from RESET to INIT */
+    bool in_place; /* since it was last brought from RESET to INIT; nothing is left to be done at RTS */
     bool asked;    /* the governor knows it */
     struct known* next;
 };

@@ -246,6 +246,31 @@ static int forward_marked(int fd, struct ib_uverbs_ioctl_hdr* header, const stru
     return again;
 }
 
+/* Before RTR, while it is in INIT: one that only answers RDMA READ, as the server of ib_read_bw does, is never brought
+ * to RTS, sends nevertheless, and cannot be attached in RTR. Only an RC queue pair answers; of what is made by DEVX
+ * nobody knows the type. What is refused, or lacks its rate, is attached at RTS. `why`, of GOVERNOR_TEXT bytes: it is
+ * not in its class yet. */
+static void attach_early(struct known* known, char* why)
+{
+    const enum queue_pair_type type = known->queue_pair.type;
+    bool complete = false;
+    why[0] = '\0';
+    if (governor == NULL || known->in_place || (type != TYPE_RC && type != TYPE_DEVX)) {
+        return;
+    }
+    known->asked = true;
+    known_update(known);
+    const int error = governor->attach(&known->queue_pair, &complete, why);
+    if (error == 0) {
+        why[0] = '\0';
+    } else if (error == -ENOTCONN) {
+        tell(error, known, why);
+        why[0] = '\0';
+    }
+    known->in_place = error == 0 && complete;
+    known_update(known);
+}
+
 static void attach(struct known* known)
 {
     if (governor == NULL) {
@@ -261,7 +286,8 @@ static void attach(struct known* known)
     known->in_place = known->asked = true;    // also if it is refused: the governor has it, and may do it later
     known_update(known);
     char text[GOVERNOR_TEXT];
-    const int error = governor->attach(&known->queue_pair, text);
+    bool complete = false;
+    const int error = governor->attach(&known->queue_pair, &complete, text);
     if (error != 0) {
         tell(error, known, text);
     }
@@ -298,10 +324,19 @@ static int steer_step(int fd, struct ib_uverbs_ioctl_hdr* header, const struct u
     learn_of(&known, call);
     known_update(&known);
     const bool marked = wants_marks(&known, call, &marks);
+    char why[GOVERNOR_TEXT] = "";
+    if (call->step == STEP_RTR) {
+        attach_early(&known, why);
+    }
     errno = before;
     const int result = marked ? forward_marked(fd, header, call, &known, &marks, forward)
                               : forward_patiently(fd, header, forward);
     const int saved = errno;
+    if (result == 0 && why[0] != '\0') {
+        complain(settings.root, COMPLAINT_NOT_YET,
+                 "queue pair %u of %s is in no class before it may send (RTS), also if it answers RDMA READ: %s",
+                 known.queue_pair.number, known.queue_pair.connection.device, why);
+    }
     if (result == 0 && call->step == STEP_RTS && !known.in_place) {
         attach(&known);
     }

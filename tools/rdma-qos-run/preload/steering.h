@@ -1,4 +1,5 @@
-/* What is done about a queue pair: its marking before RTR, its class at RTS. */
+/* What is done about a queue pair: its marking and its class before RTR, where the
+ * device allows it, else its class at RTS. */
 #pragma once
 
 #include "tools/rdma-qos-run/preload/governor.h"
