@@ -250,8 +250,8 @@ RDMAQOS_EXPORT const char* rdmaqos_gid_text(const ibv_gid* gid, char text[RDMAQO
 {
     std::size_t at = 0;
     for (std::size_t i = 0; i < sizeof(gid->raw); i += 2) {
-        at += static_cast<std::size_t>(snprintf(text + at, RDMAQOS_GID_TEXT - at, "%s%02x%02x", i == 0 ? "" : ":",
-                                                gid->raw[i], gid->raw[i + 1]));
+        at += static_cast<std::size_t>(
+            snprintf(text + at, RDMAQOS_GID_TEXT - at, "%s%02x%02x", i == 0 ? "" : ":", gid->raw[i], gid->raw[i + 1]));
     }
     return text;
 }
@@ -341,8 +341,7 @@ RDMAQOS_EXPORT int rdmaqos_attach_many(rdmaqos_handle* handle, std::size_t count
 
 RDMAQOS_EXPORT int rdmaqos_attach_numbers(rdmaqos_handle* handle, std::size_t count,
                                           const rdmaqos_queue_pair* const* queue_pairs,
-                                          const rdmaqos_request* const* requests, int* results,
-                                          rdmaqos_answer** places)
+                                          const rdmaqos_request* const* requests, int* results, rdmaqos_answer** places)
 {
     return attach_many(
         handle, count, [&](std::size_t i, QueuePair& into) { return QueuePair::copy(queue_pairs[i], into); }, requests,
@@ -387,7 +386,8 @@ RDMAQOS_EXPORT int rdmaqos_set_rate_number(rdmaqos_handle* handle, const char* d
     return guarded([&] { return set_rate(handle, {device, number}, rate); });
 }
 
-RDMAQOS_EXPORT int rdmaqos_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask)
+// The handle is there as everywhere: a later version may use it without another symbol.
+RDMAQOS_EXPORT int rdmaqos_modify_qp(rdmaqos_handle* /*handle*/, ibv_qp* qp, ibv_qp_attr* attr, int attr_mask)
 {
     return uncancelled([&]() noexcept { return retry_busy([&] { return ibv_modify_qp(qp, attr, attr_mask); }); });
 }

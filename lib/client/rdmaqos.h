@@ -274,9 +274,9 @@ int rdmaqos_set_rate_number(struct rdmaqos_handle *handle, const char *device, u
                             const struct rdmaqos_rate *rate);
 
 /* Calls on a queue pair that the daemon may be moving at this moment: tried again while they say EBUSY, for at most 50 ms
- * (see the EBUSY section of clients.md). 0 or a positive errno, as the functions of libibverbs. */
-int rdmaqos_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask);
-/* Detaches it first, where it is attached; the handle may be NULL. */
+ * (see the EBUSY section of clients.md). 0 or a positive errno, as the functions of libibverbs. The handle may be NULL. */
+int rdmaqos_modify_qp(struct rdmaqos_handle *handle, struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask);
+/* Detaches it first, where it is attached. */
 int rdmaqos_destroy_qp(struct rdmaqos_handle *handle, struct ibv_qp *qp);
 
 /* ---- answers ---- */

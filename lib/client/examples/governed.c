@@ -27,6 +27,7 @@ struct connection {
     struct ibv_pd *pd;
     struct ibv_cq *cq;
     struct ibv_qp *qp;
+    struct rdmaqos_handle *qos;
 };
 
 static void fail(const char *what)
@@ -66,7 +67,7 @@ static void modify(struct connection *connection, struct ibv_qp_attr *attr, enum
 {
     attr->qp_state = state;
     /* rdma-qosd may be moving the queue pair at this moment: such calls are tried again. */
-    if ((errno = rdmaqos_modify_qp(connection->qp, attr, IBV_QP_STATE | mask)) != 0)
+    if ((errno = rdmaqos_modify_qp(connection->qos, connection->qp, attr, IBV_QP_STATE | mask)) != 0)
         fail("ibv_modify_qp");
 }
 
@@ -160,6 +161,7 @@ int main(int argc, char **argv)
         rdmaqos_query_path(qos, &request, &path) < 0)
         printf("without a class: %s\n", rdmaqos_last_error());
 
+    connection.qos = qos;
     connect_to_itself(&connection, path);
     if (rdmaqos_attach(qos, connection.qp, NULL, &place) == 0)
         print_place(place);
