@@ -158,6 +158,10 @@ std::vector<std::string> journal_fields(const LogRecord& record)
     return items;
 }
 
+// What is wrong is said once. What happens may happen again within seconds, and matter: a device is disabled, enabled,
+// and disabled.
+constexpr RepeatLimit::Rule kSameTrouble{1, log_rules::kSameText.interval};
+
 RateLimitedSink::RateLimitedSink(std::unique_ptr<LogSink> next, const Clock& clock)
     : next_(std::move(next)), clock_(clock)
 {
@@ -178,7 +182,9 @@ std::optional<std::uint32_t> RateLimitedSink::admit(const LogRecord& record)
     case LogOrigin::Kind::Unknown:
         break;
     }
-    return own_.take({hash(record.message), 0}, row == nullptr ? log_rules::kSameText : row->rule, clock_.now());
+    const bool is_trouble = row == nullptr && record.level >= LogLevel::Warning;
+    const RepeatLimit::Rule rule = is_trouble ? kSameTrouble : row == nullptr ? log_rules::kSameText : row->rule;
+    return own_.take({hash(record.message), is_trouble ? 1U : 0U}, rule, clock_.now());
 }
 
 void RateLimitedSink::write(const LogRecord& record) noexcept
