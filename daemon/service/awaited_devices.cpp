@@ -54,7 +54,9 @@ void AwaitedDevices::has_come(ManagedDevice& device)
     if (node.empty()) {
         return;
     }
-    device.reconcile_now([waiting = std::move(node.mapped().done)](const DeviceReconcile& reached) {
+    device.reconcile_now([waiting = std::move(node.mapped().done), &device](DeviceReconcile reached) {
+        // The tree was built when it came.
+        reached.operations = device.metrics(nullptr).counters.operations;
         for (const auto& done : waiting) {
             done(reached);
         }
