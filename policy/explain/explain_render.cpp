@@ -118,15 +118,23 @@ std::size_t column_of(const Rows& rows, Cell cell)
     return std::min(kWidest, widest(rows, cell));
 }
 
+// A list of hundreds of ranges is for the policy file; names and paths are shorter.
+std::string without_tail(const std::string& text)
+{
+    constexpr std::size_t kLongest = 512;
+    return text.size() <= kLongest ? text : shortened(text, kLongest);
+}
+
 std::string criteria_table(const std::vector<CriterionResult>& criteria)
 {
     const std::size_t key_width = widest(criteria, &CriterionResult::key);
-    const std::size_t asked_width = column_of(criteria, &CriterionResult::asked);
+    const auto asked = [](const CriterionResult& criterion) { return without_tail(criterion.asked); };
+    const std::size_t asked_width = column_of(criteria, asked);
     const std::size_t has_width = column_of(criteria, &CriterionResult::has);
     std::string text;
     for (const auto& criterion : criteria) {
         text += fmt::format("      {:<3}  {}  asks {}  has {}  {}\n", criterion.holds ? "yes" : "no",
-                            padded(criterion.key, key_width), padded(criterion.asked, asked_width),
+                            padded(criterion.key, key_width), padded(asked(criterion), asked_width),
                             padded(criterion.has, has_width), to_string(criterion.trust));
     }
     return text;

@@ -42,7 +42,6 @@ constexpr const char* kDescription =
 constexpr const char* kFooter =
     "\nExit status: 0 ok, 1 failed, 2 bad policy, 3 found drift or a problem, 4 not authorised, 5 no daemon.\n"
     "`rdma-qosctl COMMAND --help` shows options and examples; rdma-qosctl(8) has it all.";
-
 constexpr std::string_view kCommandMark = "--";
 
 // Those that show something; the others do something.
