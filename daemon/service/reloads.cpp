@@ -471,6 +471,9 @@ void Reloads::put_back(ReloadOutcome outcome)
         outcome.failures = failures_but_of(missing);
         outcome.unanswered = std::move(missing);
         answer(outcome);
+        if (!policy_.transient_files.empty()) {    // among them those that came during the trial
+            refresh([](const ReloadOutcome& /*outcome*/) {});
+        }
     });
 }
 

@@ -278,6 +278,19 @@ TEST_F(ServiceTrialTest, GoesBackFromMemoryWhenTheFilesAreBroken)
     EXPECT_EQ(outcome->diagnostics.error_count(), 1U);
 }
 
+// A rule that came during the trial is none of the files that are broken.
+TEST_F(ServiceTrialTest, GoesBackFromMemoryWithTheTransientFilesOfNow)
+{
+    const std::size_t rules = service->policy()->rules.size();
+    tried(kTriedText);
+    policy(kBrokenTrial);
+    root.write("run/rdma-qos/policy.d/10-job.yaml",
+               "version: 1\nqos-match-rules: [{service-id: 5, qos-level-name: bulk}]\n");
+    ASSERT_TRUE(revert());
+    ASSERT_TRUE(loop.run_until([&] { return service->policy()->rules.size() == rules + 1; }));
+    EXPECT_EQ(share_of_rpc(), "60");
+}
+
 // What the files say by then may be more than a device can do; what it had before it can have again.
 TEST_F(ServiceTrialTest, GoesBackFromMemoryWhenTheDeviceRefusesTheFiles)
 {
