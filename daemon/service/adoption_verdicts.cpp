@@ -5,6 +5,15 @@
 #include "policy/model/lower.h"
 
 namespace rdmaqos {
+namespace {
+
+// Why `qps` shows it outside the tree.
+constexpr const char* kStaysInRtr =
+    "it is in RTR, where no device puts a queue pair into a leaf, and is adopted when it may send (RTS); a program "
+    "that only answers RDMA READ stays in RTR, as the server of ib_read_bw does: it has to register, or to be run with "
+    "rdma-qos-run";
+
+}    // namespace
 
 std::string_view word_of(AdoptionVerdict verdict)
 {
@@ -41,16 +50,6 @@ std::string level_if_enforced(const AdoptionChoice& choice)
 {
     return choice.verdict == AdoptionVerdict::Monitored ? choice.match.level->name : std::string();
 }
-
-namespace {
-
-// For whoever wonders why it stays so.
-constexpr const char* kStaysInRtr =
-    "it is in RTR, where no device puts a queue pair into a leaf, and is adopted when it may send (RTS); a program "
-    "that only answers RDMA READ stays in RTR, as the server of ib_read_bw does: it has to register, or to be run with "
-    "rdma-qos-run";
-
-}    // namespace
 
 const AdoptionVerdictOf* AdoptionVerdicts::find(const HostQueuePair& queue_pair) const
 {

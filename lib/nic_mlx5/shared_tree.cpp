@@ -53,6 +53,11 @@ private:
     [[nodiscard]] Result<Object*> find(ElementHandle element);
     // Of the file, the newest first, so children before their parents.
     [[nodiscard]] Result<std::vector<std::uint32_t>> handles_besides(const std::vector<ElementHandle>& known) const;
+    struct Left {
+        std::size_t count = 0;
+        std::optional<Failure> failure;    // of the last one
+    };
+    [[nodiscard]] Result<Left> destroy_besides(const std::vector<ElementHandle>& known);
     [[nodiscard]] Error no_room(Error error, ElementKind kind) const;
     void add(ElementHandle element, ElementState written);
     void forget(ElementHandle element);
@@ -124,16 +129,20 @@ Result<std::size_t> SharedTree::count_strays(const std::vector<ElementHandle>& k
     return strays ? Result<std::size_t>(strays->size()) : fail(strays.error());
 }
 
-Result<std::size_t> SharedTree::destroy_strays(const std::vector<ElementHandle>& known)
+Result<SharedTree::Left> SharedTree::destroy_besides(const std::vector<ElementHandle>& known)
 {
     const auto strays = handles_besides(known);
     if (!strays) {
         return fail(strays.error());
     }
+    Left left;
     std::unordered_set<std::uint32_t> gone;
     for (const auto handle : *strays) {
-        if (devx_destroy(fd_, handle)) {
+        if (const auto destroyed = devx_destroy(fd_, handle)) {
             gone.insert(handle);
+        } else {
+            ++left.count;
+            left.failure = destroyed.error();
         }
     }
     std::vector<ElementHandle> forgotten;
@@ -145,7 +154,13 @@ Result<std::size_t> SharedTree::destroy_strays(const std::vector<ElementHandle>&
     for (const auto element : forgotten) {
         forget(element);
     }
-    return strays->size() - gone.size();
+    return left;
+}
+
+Result<std::size_t> SharedTree::destroy_strays(const std::vector<ElementHandle>& known)
+{
+    const auto left = destroy_besides(known);
+    return left ? Result<std::size_t>(left->count) : fail(left.error());
 }
 
 // Handles are the file's own: an element that is not known could not be told from one that is made later.
@@ -156,19 +171,13 @@ Result<void> SharedTree::take_over(const std::vector<KnownElement>& elements, co
         add(handle, {request.kind, request.parent, request.attributes});
         known.push_back(handle);
     }
-    const auto strays = handles_besides(known);
-    if (!strays) {
-        return fail(strays.error());
+    const auto left = destroy_besides(known);
+    if (!left) {
+        return fail(left.error());
     }
-    std::optional<Failure> failure;
-    for (const auto handle : *strays) {
-        if (const auto destroyed = devx_destroy(fd_, handle); !destroyed) {
-            failure = destroyed.error();
-        }
-    }
-    return failure ? fail(explain(Command::DestroyElement, *failure)
-                              .with_context("an element that an earlier daemon made before it died"))
-                   : Result<void>();
+    return left->failure ? fail(explain(Command::DestroyElement, *left->failure)
+                                    .with_context("an element that an earlier daemon made before it died"))
+                         : Result<void>();
 }
 
 Result<ElementHandle> SharedTree::create(const ElementRequest& request)

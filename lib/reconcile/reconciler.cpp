@@ -431,6 +431,7 @@ void Reconciler::device_was_reset()
     state_->writer.forget_all();
     state_->refs.clear();
     state_->leaving.clear();
+    state_->claimed.clear();
     state_->misplaced.clear();
     state_->refusals.clear();
     state_->failures.clear();

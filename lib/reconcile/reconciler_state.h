@@ -139,8 +139,8 @@ struct Reconciler::State {
 
     std::map<QueuePairId, QueuePairRef> refs;        // of all that are desired or leaving
     std::map<QueuePairId, std::uint32_t> leaving;    // with failed attempts
-    std::map<QueuePairId, ActualPlacement>
-        claimed;                                // that an earlier process left here, until they are written again
+    // Where an earlier process left them, until they are written again.
+    std::map<QueuePairId, ActualPlacement> claimed;
     std::map<QueuePairId, Error> misplaced;     // why they are not where they should be; tried again
     std::map<QueuePairId, Refusal> refusals;    // not tried again
     std::map<QueuePairId, Error> reported;      // of the reasons in these two

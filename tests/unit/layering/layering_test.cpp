@@ -34,6 +34,20 @@ bool is_cmake(std::string_view path)
     return path.ends_with("CMakeLists.txt");
 }
 
+// What `check` finds in those files of the project that are `wanted` by their paths.
+template <typename Wanted, typename Check>
+Violations in_project(Wanted wanted, Check check)
+{
+    Violations violations;
+    for (const std::string& path : project_files(kRoot)) {
+        if (wanted(path)) {
+            const Violations found = check(path, read(kRoot / path));
+            violations.insert(violations.end(), found.begin(), found.end());
+        }
+    }
+    return violations;
+}
+
 TEST(Layering, ProjectKeepsItsEdges)
 {
     Violations violations;
@@ -66,13 +80,7 @@ TEST(Layering, EveryFolderIsThereAndInTheDocument)
 
 TEST(Layering, SourcesInRoomsNameTheirHeaders)
 {
-    Violations violations;
-    for (const std::string& path : project_files(kRoot)) {
-        if (is_source(path)) {
-            const Violations found = check_named_header(path, read(kRoot / path));
-            violations.insert(violations.end(), found.begin(), found.end());
-        }
-    }
+    const Violations violations = in_project(is_source, check_named_header);
     EXPECT_EQ(violations, Violations{}) << fmt::format("{}", fmt::join(violations, "\n"));
 }
 
@@ -91,25 +99,16 @@ TEST(Layering, PlantedSourceWithoutItsHeaderIsFound)
 
 TEST(Layering, NoFileIsTooLong)
 {
-    Violations violations;
-    for (const std::string& path : project_files(kRoot)) {
-        if (is_source(path) || is_cmake(path) || path.ends_with(".sh")) {
-            const Violations found = check_length(path, read(kRoot / path));
-            violations.insert(violations.end(), found.begin(), found.end());
-        }
-    }
+    const auto is_written_by_us = [](std::string_view path) {
+        return is_source(path) || is_cmake(path) || path.ends_with(".sh");
+    };
+    const Violations violations = in_project(is_written_by_us, check_length);
     EXPECT_EQ(violations, Violations{}) << fmt::format("{}", fmt::join(violations, "\n"));
 }
 
 TEST(Layering, SignalsAreSentToOneProcess)
 {
-    Violations violations;
-    for (const std::string& path : project_files(kRoot)) {
-        if (is_source(path)) {
-            const Violations found = check_signals(path, read(kRoot / path));
-            violations.insert(violations.end(), found.begin(), found.end());
-        }
-    }
+    const Violations violations = in_project(is_source, check_signals);
     EXPECT_EQ(violations, Violations{}) << fmt::format("{}", fmt::join(violations, "\n"));
     const std::string found = "tests/a.cpp:1: kill(): signal_process() takes no group for a process";
     EXPECT_THAT(check_signals("tests/a.cpp", "    kill(pid_, SIGKILL);\n"), ElementsAre(found));
