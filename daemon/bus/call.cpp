@@ -1,18 +1,43 @@
 #include "daemon/bus/call.h"
 
+#include <exception>
+
 #include "daemon/bus/convert_report.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
 
 namespace rdmaqos {
 
+bool Call::State::is_awaited() const
+{
+    return !answered && connection->is_open() && sd_bus_message_get_expect_reply(message.get()) > 0;
+}
+
+Call::State::~State()
+{
+    if (!is_awaited()) {
+        return;
+    }
+    try {
+        refuse({ErrorCode::Internal, 0, "the call failed; see the journal of rdma-qosd"});
+    } catch (const std::exception& error) {
+        write_log(LogLevel::Error, {{"ERROR", error.what()}}, "a call cannot be answered");
+    }
+}
+
+void Call::State::send(sd_bus_message* answer)
+{
+    answered = true;
+    connection->send(answer);
+}
+
 bus::MessageRef Call::new_reply() const
 {
-    if (!connection_->is_open() || sd_bus_message_get_expect_reply(message_.get()) <= 0) {
+    if (!state_->is_awaited()) {
         return {};
     }
     sd_bus_message* raw = nullptr;
-    if (sd_bus_message_new_method_return(message_.get(), &raw) < 0) {
+    if (sd_bus_message_new_method_return(state_->message.get(), &raw) < 0) {
         return {};
     }
     return bus::MessageRef::adopt(raw);
@@ -24,7 +49,7 @@ void Call::send(const bus::MessageRef& answer, int written) const
         refuse(error_from_errno(ErrorCode::Internal, -written, "the answer cannot be written"));
         return;
     }
-    connection_->send(answer.get());
+    state_->send(answer.get());
 }
 
 LoopCallback<void(Result<std::vector<DeviceReconcile>>)> Call::reply_of_device() const
@@ -44,18 +69,18 @@ void Call::count_refused(const std::vector<QueuePairResult>& results) const
 {
     for (const auto& result : results) {
         if (result.error) {
-            ++counters_->queue_pair_refusals[result.error->code];
+            ++state_->counters.queue_pair_refusals[result.error->code];
         }
     }
 }
 
-void Call::refuse(const Error& error) const
+void Call::State::refuse(const Error& error)
 {
-    ++counters_->refusals[error.code];
+    ++counters.refusals[error.code];
     if (error.code == ErrorCode::Internal) {
         log(LogLevel::Error, "a call failed: {}", to_string(error));
     }
-    if (!connection_->is_open() || sd_bus_message_get_expect_reply(message_.get()) <= 0) {
+    if (!is_awaited()) {
         return;
     }
     const std::string name(dbus_name(error.code));
@@ -65,8 +90,8 @@ void Call::refuse(const Error& error) const
     }
     const sd_bus_error as_sent{name.c_str(), text.c_str(), 0};
     sd_bus_message* raw = nullptr;
-    if (sd_bus_message_new_method_error(message_.get(), &raw, &as_sent) >= 0) {
-        connection_->send(bus::MessageRef::adopt(raw).get());
+    if (sd_bus_message_new_method_error(message.get(), &raw, &as_sent) >= 0) {
+        send(bus::MessageRef::adopt(raw).get());
     }
 }
 

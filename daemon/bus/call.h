@@ -1,4 +1,5 @@
-// One method call that will be answered, now or later; copies answer the same call, once.
+// One method call that will be answered, now or later; copies answer the same call, once. When the last of them goes
+// and none has answered, because an exception came in between, the call is refused: nobody waits in vain.
 #pragma once
 
 #include <memory>
@@ -22,20 +23,20 @@ class Call {
 public:
     // `counters` must outlive every answer.
     Call(sd_bus_message* message, std::shared_ptr<bus::Connection> connection, TransportCounters& counters)
-        : message_(message), connection_(std::move(connection)), counters_(&counters)
+        : state_(std::make_shared<State>(bus::MessageRef(message), std::move(connection), counters))
     {
     }
 
-    [[nodiscard]] sd_bus_message* message() const { return message_.get(); }
+    [[nodiscard]] sd_bus_message* message() const { return state_->message.get(); }
     // Of its arguments, with what its descriptors are. While its handler runs: descriptors go afterwards.
     [[nodiscard]] bus::ReadLimits limits() const
     {
         bus::ReadLimits limits = kRequestLimits;
-        limits.descriptors = connection_->descriptors();
+        limits.descriptors = state_->connection->descriptors();
         return limits;
     }
     // Somebody may still wait for the answer.
-    [[nodiscard]] bool is_wanted() const { return connection_->is_open(); }
+    [[nodiscard]] bool is_wanted() const { return state_->connection->is_open(); }
 
     // `write(bus::Writer&)` writes the results. A connection that is gone swallows the answer.
     template <typename Write>
@@ -59,7 +60,7 @@ public:
     {
         reply([&](bus::Writer& writer) { writer.put(text); });
     }
-    void refuse(const Error& error) const;
+    void refuse(const Error& error) const { state_->refuse(error); }
     // `with`: further arguments of `write`.
     template <typename T, typename... With>
     void answer(const Result<T>& result, const With&... with) const
@@ -78,13 +79,31 @@ public:
     void count_refused(const std::vector<QueuePairResult>& results) const;
 
 private:
+    struct State {
+        State(bus::MessageRef call, std::shared_ptr<bus::Connection> connection_of_it,
+              TransportCounters& counters_of_it)
+            : message(std::move(call)), connection(std::move(connection_of_it)), counters(counters_of_it)
+        {
+        }
+        ~State();
+        State(const State&) = delete;
+        State& operator=(const State&) = delete;
+
+        [[nodiscard]] bool is_awaited() const;
+        void refuse(const Error& error);
+        void send(sd_bus_message* answer);
+
+        const bus::MessageRef message;
+        const std::shared_ptr<bus::Connection> connection;
+        TransportCounters& counters;
+        bool answered = false;
+    };
+
     // Null: nobody waits for it.
     [[nodiscard]] bus::MessageRef new_reply() const;
     void send(const bus::MessageRef& answer, int written) const;
 
-    bus::MessageRef message_;
-    std::shared_ptr<bus::Connection> connection_;
-    TransportCounters* counters_;    // never null
+    std::shared_ptr<State> state_;    // never null
 };
 
 }    // namespace rdmaqos

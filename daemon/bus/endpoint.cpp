@@ -1,5 +1,7 @@
 #include "daemon/bus/endpoint.h"
 
+#include <exception>
+
 #include <fmt/format.h>
 
 #include "daemon/bus/listing.h"
@@ -163,19 +165,20 @@ int on_any_message(sd_bus_message* message, void* userdata, sd_bus_error* error)
         if (sd_bus_message_is_method_call(message, nullptr, nullptr) <= 0) {
             return 0;
         }
-        const Call call(message, endpoint.connection, endpoint.context.counters);
+        // Only what answers here makes one: sd-bus passes the others on to their methods.
+        const auto call = [&] { return Call(message, endpoint.connection, endpoint.context.counters); };
         if (const auto admitted = endpoint.admit(message); !admitted) {
             ++endpoint.context.counters.refused;
-            call.refuse(admitted.error());
+            call().refuse(admitted.error());
             return 1;
         }
         // sd-bus would answer it. The id is the host's secret, and callers may be in containers.
         if (sd_bus_message_is_method_call(message, "org.freedesktop.DBus.Peer", "GetMachineId") > 0) {
-            call.refuse({ErrorCode::Unsupported, 0, "rdma-qosd does not tell the machine's id"});
+            call().refuse({ErrorCode::Unsupported, 0, "rdma-qosd does not tell the machine's id"});
             return 1;
         }
         if (const auto listed = listed_objects(message)) {
-            list_objects(endpoint, call, *listed);
+            list_objects(endpoint, call(), *listed);
             return 1;
         }
         return 0;
@@ -200,18 +203,22 @@ Result<void> install_admission(BusEndpoint& endpoint)
 void serve(BusEndpoint& endpoint, sd_bus_message* message, Handler handler)
 {
     const Call call(message, endpoint.connection, endpoint.context.counters);
-    if (const Peer* peer = endpoint.known(message); peer != nullptr) {
-        run(endpoint, call, *peer, handler);
-        return;
-    }
-    endpoint.find_out(message, [&endpoint, call, handler](Result<const Peer*> peer) {
-        if (!peer) {
-            ++endpoint.context.counters.refused;
-            call.refuse(peer.error());
+    try {
+        if (const Peer* peer = endpoint.known(message); peer != nullptr) {
+            run(endpoint, call, *peer, handler);
             return;
         }
-        run(endpoint, call, **peer, handler);
-    });
+        endpoint.find_out(message, [&endpoint, call, handler](Result<const Peer*> peer) {
+            if (!peer) {
+                ++endpoint.context.counters.refused;
+                call.refuse(peer.error());
+                return;
+            }
+            run(endpoint, call, **peer, handler);
+        });
+    } catch (const std::exception& problem) {    // the call is refused when the last one who has it lets it go
+        write_log(LogLevel::Error, {{"MEMBER", sd_bus_message_get_member(message)}}, problem.what());
+    }
 }
 
 }    // namespace rdmaqos

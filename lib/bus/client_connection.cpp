@@ -74,7 +74,7 @@ Result<std::shared_ptr<ClientConnection>> ClientConnection::create(ClientSurroun
     }
     raw->events_ = EPOLLIN;
     auto io = around.turns.on_io(user.account, raw->socket_->get(), raw->events_,
-                                 [raw](std::uint32_t events) { raw->ready(events); });
+                                 [raw](std::uint32_t events) { raw->guarded([=] { raw->ready(events); }); });
     if (!io) {
         return fail(std::move(io).error());
     }
@@ -129,12 +129,14 @@ void ClientConnection::process()
 
 void ClientConnection::flush()
 {
-    if (open_ && !serving_) {
-        pump();
-        if (open_) {
-            update_events();
+    guarded([this] {
+        if (open_ && !serving_) {
+            pump();
+            if (open_) {
+                update_events();
+            }
         }
-    }
+    });
 }
 
 void ClientConnection::pump()
@@ -220,6 +222,13 @@ void ClientConnection::write_out()
 void ClientConnection::end(ClientSurroundings& around, Account account, UniqueFd socket)
 {
     close_socket(around.close, account, std::move(socket));
+}
+
+void ClientConnection::failed(const std::exception& error)
+{
+    serving_ = false;
+    write_log(LogLevel::Error, {{"ERROR", error.what()}}, "a connection is closed: serving it failed");
+    lost();
 }
 
 void ClientConnection::drop(std::string_view why)

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -93,6 +94,19 @@ private:
         bool ended = false;
     };
 
+    // Calls `work`. If it throws, the connection ends: what was read and not answered is gone, and its client would
+    // wait for the answer in vain.
+    template <typename Work>
+    void guarded(const Work& work)
+    {
+        const auto alive = self_.lock();    // a handler may drop the last owner
+        try {
+            work();
+        } catch (const std::exception& error) {
+            failed(error);
+        }
+    }
+    void failed(const std::exception& error);
     void ready(std::uint32_t events);
     void serve();
     // Reads what is there and takes it, or has the helper read it.

@@ -41,7 +41,6 @@ TimePoint now()
 
 void ClientConnection::ready(std::uint32_t events)
 {
-    const auto alive = self_.lock();    // a handler may drop the last owner
     if ((events & EPOLLOUT) != 0) {
         write_out();
     }
@@ -87,7 +86,7 @@ void ClientConnection::update_events()
         around_.turns.queue(user_.account, [weak = self_] {
             if (const auto self = weak.lock(); self && self->open_) {
                 self->serve_posted_ = false;
-                self->ready(0);
+                self->guarded([&] { self->ready(0); });
             }
         });
     }
@@ -190,7 +189,7 @@ ClientConnection::Read ClientConnection::ask_helper(std::size_t most)
     }
     around_.helpers.receive(user_, socket_, most, [weak = self_](Result<Chunk> chunk) {
         if (const auto self = weak.lock(); self && self->open_) {
-            self->helped(std::move(chunk));
+            self->guarded([&] { self->helped(std::move(chunk)); });
         }
     });
     return Read::Nothing;
