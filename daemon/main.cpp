@@ -1,9 +1,12 @@
 // rdma-qosd: wires loop, service, devices and transports together, and ends them in order.
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <new>
 #include <string>
+#include <thread>
 
 #include <malloc.h>
 
@@ -38,6 +41,28 @@ struct Options {
     std::optional<bool> system_bus;
     LogLevel log_level = LogLevel::Info;
 };
+
+// What an allocation that fails calls, on any thread: it waits and is tried again. Nothing in between then sees it
+// fail: no call that loses its answer, no destructor that ends the program. After 3 s the allocation throws
+// std::bad_alloc.
+void wait_for_memory()
+{
+    constexpr auto kPause = std::chrono::milliseconds(10);
+    constexpr int kTries = 300;
+    thread_local int tries = 0;
+    thread_local auto last = std::chrono::steady_clock::time_point();
+    if (std::chrono::steady_clock::now() - last > kPause / 10) {    // another allocation than last time
+        tries = 0;
+    }
+    if (++tries > kTries) {
+        throw std::bad_alloc();
+    }
+    if (tries == 1) {
+        write_log(LogLevel::Error, {}, "there is no memory: rdma-qosd waits for some");
+    }
+    std::this_thread::sleep_for(kPause);
+    last = std::chrono::steady_clock::now();
+}
 
 // Empty: everything was said, end with `status`.
 std::optional<Options> parse(int argc, char** argv, int& status)
@@ -183,6 +208,7 @@ int main(int argc, char** argv)
         return status;
     }
     rdmaqos::set_log_sink(rdmaqos::make_log_sink(options->log_level, clock));
+    std::set_new_handler(rdmaqos::wait_for_memory);
     try {
         rdmaqos::EndInTime end(rdmaqos::kTimeToEnd);
         status = rdmaqos::run(*options, clock, end);

@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <sys/epoll.h>
@@ -361,7 +362,12 @@ Result<std::unique_ptr<EventSource>> EventLoop::on_directory(const std::filesyst
 
 int EventLoop::run()
 {
-    const int result = sd_event_loop(state_->event.get());
+    int result = sd_event_loop(state_->event.get());
+    while (result == -ENOMEM) {
+        write_log(LogLevel::Error, {}, "there is no memory for the main loop, which waits for some");
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        result = sd_event_loop(state_->event.get());
+    }
     if (result < 0) {
         throw std::system_error(-result, std::generic_category(), "sd_event_loop");
     }
