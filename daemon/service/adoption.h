@@ -138,7 +138,7 @@ private:
     std::optional<QueuePairName> reviewed_queue_pair_;
     std::unique_ptr<Timer> review_timer_;
     std::unique_ptr<HostWatch> watch_;
-    FileFinder files_;    // goes first: what it finds then is not heard
+    FileFinder files_;    // the last member, so destroyed first: what it finds after that is not delivered
 };
 
 }    // namespace rdmaqos

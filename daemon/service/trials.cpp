@@ -28,7 +28,7 @@ Result<void> Trials::may_begin(const TrialRequest& request) const
     if (auto may = may_bring(request.who->account(), *request.text); !may) {
         return may;
     }
-    // It is handed out again as a text of D-Bus.
+    // TriedText returns it as a D-Bus string.
     if (!is_valid_utf8(request.text->text) || request.text->text.find('\0') != std::string::npos) {
         return fail(ErrorCode::InvalidArgument, "the policy is not UTF-8 text");
     }

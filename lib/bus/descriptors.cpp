@@ -31,7 +31,8 @@ constexpr std::size_t kMostWaiting = 1024;
 
 }    // namespace
 
-// An empty file whose size says which it is: what sd_bus does with it, and when it closes it, concerns nobody.
+// A file without content whose size is the index of the descriptor it stands for. sd_bus may close it at any time:
+// unlike that of the client's descriptor, its close cannot block.
 int stand_in(std::size_t index)
 {
     static thread_local std::vector<UniqueFd> stand_ins;    // of the loop's thread
@@ -168,7 +169,7 @@ void DescriptorHelpers::Helper::send_first()
     room.put(message, std::span(&fd, 1));
     arm(options.patience, [this] { give_up(ErrorCode::Timeout, "did not answer in time"); });
     if (sendmsg(socket_.get(), &message, MSG_NOSIGNAL) < 0) {
-        // Answered from the loop: whoever asks is in the middle of something.
+        // Answered from the loop, because the caller is not prepared for an answer before this returns.
         arm({}, [this] { give_up(ErrorCode::Io, "has ended"); });
     }
 }
@@ -234,7 +235,7 @@ void DescriptorHelpers::Helper::ready()
 {
     auto chunk = read_answer();
     if (queue_.empty()) {
-        owner_.ended(user_.account);    // it says something unasked: it has ended
+        owner_.ended(user_.account);    // an answer without a question: it has ended
         return;
     }
     if (!chunk && chunk.error().sys_errno == 0) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMostGids = 4096;    // of a port; tables have at most some hundred
 
-// Reads files and folders, and remembers if that failed only for want of something.
+// Reads files and folders, and remembers a failure for lack of descriptors or memory.
 class Reader {
 public:
     // The first line; empty if it cannot be read.
@@ -44,7 +44,7 @@ public:
         std::sort(names.begin(), names.end());
         return names;
     }
-    // What was made of all that, if it is all there is.
+    // `value`, which was made from what was read, or the failure if any of it could not be read.
     template <typename T>
     [[nodiscard]] Result<T> checked(T value) const
     {
