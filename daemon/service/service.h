@@ -76,22 +76,22 @@ public:
     // Also takes back release_device(); answered when such a device is here again, or with the reason why it is not.
     // `device` empty: all, those that are not present included.
     void enable(const std::string& device, Callback<std::vector<DeviceReconcile>> done);
-    // Removes everything from a device and closes it, so that its driver can be worked on. Answered when its files are
-    // closed. It stays released until enable(), until it has vanished and come back, or until the next boot.
+    // Takes everything off a device and lets go of it, so that its driver can be worked on. Answered when its files are
+    // closed. It stays away until enable(), until it has vanished and come back, or until the next boot.
     void release_device(const std::string& device, Callback<std::vector<DeviceReconcile>> done);
     [[nodiscard]] std::vector<std::string> released_devices() const;    // keys
     // For the discovery of devices: a managed port has changed (its addresses, P_Keys, link or description). It is
     // queried, and the groups that it belongs to are looked up again.
     void port_changed(Guid node_guid, std::uint32_t port);
-    // For the discovery of devices: may this one be opened?
+    // For whoever looks for devices: may this one be opened?
     [[nodiscard]] bool wanted(Guid node_guid, std::uint32_t port) const;
-    // A device that was found, but is not managed, has gone away.
+    // A device that was found, but is not with us, is not there any longer.
     void device_vanished(Guid node_guid, std::uint32_t port);
-    // `look` is called when a device that was not wanted is wanted again; it calls add_device() or device_refused().
+    // `look` is called when a device that was not wanted is. It ends in add_device() or device_refused().
     void on_wanted_again(std::function<void(Guid node_guid, std::uint32_t port)> look);
-    // For the discovery of devices: this one cannot be managed. `why` is a sentence, for callers that wait for it.
+    // For whoever looks for devices: this one cannot be taken. `why` is a sentence, for those who wait for it.
     void device_refused(Guid node_guid, std::uint32_t port, const std::string& why);
-    // The same for a device of this host; reports name it until it goes away or is added.
+    // The same of one that is on this host, as long as it is there and is not added: the reports say so.
     void device_not_managed(const DeviceInfo& port, const std::string& why);
     [[nodiscard]] std::vector<RefusedDevice> refused_devices() const;
 

@@ -169,7 +169,7 @@ void DescriptorHelpers::Helper::send_first()
     room.put(message, std::span(&fd, 1));
     arm(options.patience, [this] { give_up(ErrorCode::Timeout, "did not answer in time"); });
     if (sendmsg(socket_.get(), &message, MSG_NOSIGNAL) < 0) {
-        // Answered from the loop, because the caller is not prepared for an answer before this returns.
+        // Answered from the loop: whoever asks is in the middle of something.
         arm({}, [this] { give_up(ErrorCode::Io, "has ended"); });
     }
 }
@@ -235,7 +235,7 @@ void DescriptorHelpers::Helper::ready()
 {
     auto chunk = read_answer();
     if (queue_.empty()) {
-        owner_.ended(user_.account);    // an answer without a question: it has ended
+        owner_.ended(user_.account);    // it says something unasked: it has ended
         return;
     }
     if (!chunk && chunk.error().sys_errno == 0) {

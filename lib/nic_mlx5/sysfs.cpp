@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMostGids = 4096;    // of a port; tables have at most some hundred
 
-// Reads files and folders, and remembers a failure for lack of descriptors or memory.
+// Reads files and folders, and remembers if that failed only for want of something.
 class Reader {
 public:
     // The first line; empty if it cannot be read.
