@@ -37,7 +37,7 @@ Result<void> Trials::may_begin(const TrialRequest& request) const
                     "no policy is in force, so there is none to go back to: write the file, and reload");
     }
     if (reloads_.is_beginning_trial()) {
-        return fail(ErrorCode::Busy, "another trial is just being begun");
+        return fail(ErrorCode::Busy, "another trial is being started");
     }
     return {};
 }

@@ -320,7 +320,7 @@ Result<DescriptorHelpers::Helper*> DescriptorHelpers::helper_of(User user)
         return present->second.get();
     }
     if (options_.command.empty()) {
-        return fail(ErrorCode::Unsupported, "descriptors are not taken here");
+        return fail(ErrorCode::Unsupported, "descriptors are not accepted on this connection");
     }
     if (auto room = make_room(user.account); !room) {
         return fail(std::move(room).error());

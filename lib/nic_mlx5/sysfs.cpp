@@ -280,7 +280,7 @@ Result<PortCounters> read_counters(const fs::path& sys, const std::string& devic
     const auto sent = number_of(reader.line_of(folder / "port_xmit_data"), 10);
     const auto received = number_of(reader.line_of(folder / "port_rcv_data"), 10);
     if (!sent || !received) {
-        return fail(ErrorCode::Unsupported, fmt::format("{}/{} does not count what it moves", device, port));
+        return fail(ErrorCode::Unsupported, fmt::format("{}/{} has no port counters", device, port));
     }
     return PortCounters{*sent * 4, *received * 4};    // counted in words of 4 bytes
 }
