@@ -1,8 +1,8 @@
 #!/bin/bash
-# default_mode_test.sh RDMA-QOSCTL CASES: read as the daemon reads policies, exactly the cases of default-mode.txt differ
+# default_mode_test.sh OPENSM_CASES CASES: read as the daemon reads policies, exactly the cases of default-mode.txt differ
 # from OpenSM.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-{ "$here/run_corpus" --ctl "$1" --default "$2" || true; } | tee /dev/stderr |
+{ "$here/run_corpus" --program "$1" --default "$2" || true; } | tee /dev/stderr |
     sed -n 's/^FAIL \([^ :]*\).*/\1/p' | sort |
     diff -u --label default-mode.txt --label "what differs" <(sed 's/#.*//; s/ *$//; /^$/d' "$here/default-mode.txt" | sort) -

@@ -1,8 +1,8 @@
 #!/bin/bash
-# messages_test.sh RDMA-QOSCTL CASES: of every case that OpenSM rejects, strict mode says what OpenSM said (messages.txt),
+# messages_test.sh OPENSM_CASES CASES: of every case that OpenSM rejects, strict mode says what OpenSM said (messages.txt),
 # and of a parse error at the same line and column.
 set -euo pipefail
-ctl=$1
+program=$1
 compared=0
 failed=0
 for case in "$2"/*/; do
@@ -11,8 +11,8 @@ for case in "$2"/*/; do
         3) wanted=$(sed -n 's/^LOG-ERROR: ERR AC1[0-3]: \(.*[^.]\)\.\{0,1\}$/\1/p' "$case/messages.txt") ;;
         *) continue ;;
     esac
-    said=$("$ctl" query-path "$case/policy.conf" --strict --topology "$case/topology.txt" \
-        --batch "$case/queries.txt" 2>&1 >/dev/null || true)
+    said=$("$program" answer "$case/policy.conf" --strict --topology "$case/topology.txt" \
+        --queries "$case/queries.txt" 2>&1 >/dev/null || true)
     case $(<"$case/rc") in
         2) said=$(sed -n 's/^[^ ]*policy\.conf:\([0-9]*:[0-9]*\): error: \(.*\)$/\1 \2/p' <<<"$said") ;;
         3) said=$(sed -n 's/^[^ ]*policy\.conf[^ ]*: error: \(.*\)$/\1/p' <<<"$said") ;;

@@ -20,12 +20,17 @@ struct Outcome {
 };
 
 // The shell splits the words. Runs in the directory of the root; a hang ends with status 124.
-inline Outcome run_ctl(const std::filesystem::path& root, const std::string& words)
+inline Outcome run_program(const std::filesystem::path& root, const std::string& program, const std::string& words)
 {
     const std::string command = fmt::format("cd {0} && timeout {3} {1} --root {0} {2} >out 2>err </dev/null",
-                                            root.string(), RDMAQOS_CTL, words, kManyHung.count());
+                                            root.string(), program, words, kManyHung.count());
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(root / "out"), read_text(root / "err")};
+}
+
+inline Outcome run_ctl(const std::filesystem::path& root, const std::string& words)
+{
+    return run_program(root, RDMAQOS_CTL, words);
 }
 
 }    // namespace rdmaqos::test

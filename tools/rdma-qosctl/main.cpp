@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "lib/base/text.h"
-#include "tools/rdma-qosctl/commands/password_agent.h"
-#include "tools/rdma-qosctl/options.h"
+#include "tools/rdma-qosctl/changes/password_agent.h"
+#include "tools/rdma-qosctl/command_line.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/pager.h"
 #include "tools/rdma-qosctl/output/terminal.h"
@@ -33,6 +33,7 @@ int run(const Invocation& invocation)
     context.ask_password = invocation.ask_password && PasswordAgent::has_somebody_to_ask();
     context.screen = {choose_colour(invocation.colour, STDOUT_FILENO),
                       invocation.wide ? kAnyWidth : screen_columns(STDOUT_FILENO)};
+    context.command = invocation.command;
     context.on_terminal = isatty(STDOUT_FILENO) == 1;
     context.error_colour = choose_colour(invocation.colour, STDERR_FILENO);
     std::optional<Pager> pager;

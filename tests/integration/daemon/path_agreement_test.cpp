@@ -1,5 +1,5 @@
 // One question, put to everything that answers for a path: the daemon by D-Bus, `query-path` and `explain` with it and
-// without it, and `query-path --batch`. All say the same.
+// without it, and the program that answers OpenSM's compatibility cases. All say the same.
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -152,7 +152,7 @@ protected:
                      static_cast<unsigned>(std::stoul(answer.at("pkey").get<std::string>(), nullptr, 0)),
                      answer.at("sl"));
     }
-    std::vector<std::string> by_batch()
+    std::vector<std::string> by_cases()
     {
         std::string queries;
         const auto column = [](const char* text) { return *text == '\0' ? "-" : text; };
@@ -161,7 +161,7 @@ protected:
                                    column(asked.qos_class), column(asked.pkey));
         }
         daemon.dir().write("queries", queries);
-        const Outcome outcome = run_ctl(daemon.root(), "query-path --batch queries");
+        const Outcome outcome = run_program(daemon.root(), RDMAQOS_OPENSM_CASES " answer", "--queries queries");
         EXPECT_EQ(outcome.status, 0) << outcome.error;
         std::vector<std::string> answers;
         std::istringstream lines(outcome.output);
@@ -188,7 +188,7 @@ TEST_F(PathAgreement, OneAnswerEverywhere)
     daemon.dir().write("etc/rdma-qos/fabric.yaml", kAgreementFabric);
     ASSERT_TRUE(eventually([&] { return by_dbus(cases().front()) == cases().front().expected; }))
         << by_dbus(cases().front());
-    const std::vector<std::string> batch = by_batch();
+    const std::vector<std::string> batch = by_cases();
     ASSERT_EQ(batch.size(), cases().size());
     const std::string offline = " --offline --devices devices.yaml";
     for (std::size_t i = 0; i < cases().size(); ++i) {

@@ -1,5 +1,5 @@
 #include "lib/base/signal_process.h"
-#include "tools/rdma-qosctl/commands/child.h"
+#include "tools/rdma-qosctl/request/child.h"
 
 #include <csignal>
 

@@ -11,7 +11,7 @@
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/sample.h"
 #include "tests/unit/ctl/wide_sample.h"
-#include "tools/rdma-qosctl/options.h"
+#include "tools/rdma-qosctl/command_line.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/broadcast.h"
 #include "tools/rdma-qosctl/rendering/check.h"

@@ -8,7 +8,7 @@
 
 #include "tests/support/golden.h"
 #include "tests/support/temp_dir.h"
-#include "tools/rdma-qosctl/options.h"
+#include "tools/rdma-qosctl/command_line.h"
 
 namespace rdmaqos::ctl {
 namespace {

@@ -92,6 +92,10 @@ TEST(Layering, PlantedSourceWithoutItsHeaderIsFound)
                 ElementsAre("policy/path/a.cpp: does not begin with the header of its name"));
     EXPECT_THAT(check_named_header("tools/rdma-qosctl/rendering/a.cpp", "#include \"lib/base/text.h\"\n"),
                 ElementsAre("tools/rdma-qosctl/rendering/a.cpp: does not begin with the header of its name"));
+    EXPECT_THAT(check_named_header("tools/rdma-qosctl/verbs/a.cpp", "#include \"tools/rdma-qosctl/verbs/verb.h\"\n"),
+                IsEmpty());
+    EXPECT_THAT(check_named_header("tools/rdma-qosctl/verbs/a.cpp", "#include \"lib/base/text.h\"\n"),
+                testing::SizeIs(1));
     EXPECT_THAT(check_named_header("tools/rdma-qosctl/main.cpp", ""), IsEmpty());
     EXPECT_THAT(check_named_header("daemon/a.cpp", "#include \"daemon/b.h\"\n"), testing::SizeIs(1));
     EXPECT_THAT(check_named_header("lib/base/a.cpp", "#include \"lib/base/b.h\"\n"), IsEmpty());
@@ -257,43 +261,41 @@ INSTANTIATE_TEST_SUITE_P(
 // And those of rdma-qosctl.
 INSTANTIATE_TEST_SUITE_P(
     RoomsOfTheCommand, PlantedSource,
-    ::testing::Values(
-        Planted{"tools/rdma-qosctl/output/a.cpp", "#include \"lib/bus/value.h\"", ""},
-        Planted{"tools/rdma-qosctl/output/a.cpp", "#include \"tools/rdma-qosctl/world/views.h\"",
-                "tools/rdma-qosctl/output may not include tools/rdma-qosctl/world"},
-        Planted{"tools/rdma-qosctl/world/a.cpp", "#include \"tools/rdma-qosctl/output/context.h\"", ""},
-        Planted{"tools/rdma-qosctl/world/a.cpp", "#include \"tools/rdma-qosctl/rendering/why.h\"",
-                "tools/rdma-qosctl/world may not include tools/rdma-qosctl/rendering"},
-        Planted{"tools/rdma-qosctl/world/a.cpp", "#include \"policy/match/matcher.h\"",
-                "tools/rdma-qosctl/world may not include policy/match"},
-        Planted{"tools/rdma-qosctl/request/a.cpp", "#include \"tools/rdma-qosctl/offline/offline_world.h\"",
-                "tools/rdma-qosctl/request may not include tools/rdma-qosctl/offline"},
-        Planted{"tools/rdma-qosctl/offline/a.cpp", "#include \"tools/rdma-qosctl/opensm_conformance/topology.h\"",
-                "tools/rdma-qosctl/offline may not include tools/rdma-qosctl/opensm_conformance"},
-        Planted{"tools/rdma-qosctl/offline/a.cpp", "#include \"tools/rdma-qosctl/output/terminal.h\"",
-                "tools/rdma-qosctl/offline may not include tools/rdma-qosctl/output"},
-        Planted{"tools/rdma-qosctl/import/a.cpp", "#include \"tools/rdma-qosctl/output/terminal.h\"",
-                "tools/rdma-qosctl/import may not include tools/rdma-qosctl/output"},
-        Planted{"tools/rdma-qosctl/import/a.cpp", "#include \"policy/match/matcher.h\"",
-                "tools/rdma-qosctl/import may not include policy/match"},
-        Planted{"tools/rdma-qosctl/simulate/a.cpp", "#include \"tools/rdma-qosctl/commands/simulate.h\"",
-                "tools/rdma-qosctl/simulate may not include tools/rdma-qosctl/commands"},
-        Planted{"tools/rdma-qosctl/simulate/a.cpp", "#include \"policy/opensm/file.h\"",
-                "tools/rdma-qosctl/simulate may not include policy/opensm"},
-        Planted{"tools/rdma-qosctl/rendering/a.cpp", "#include \"tools/rdma-qosctl/commands/show.h\"",
-                "tools/rdma-qosctl/rendering may not include tools/rdma-qosctl/commands"},
-        Planted{"tools/rdma-qosctl/rendering/a.cpp", "#include \"tools/rdma-qosctl/offline/files.h\"",
-                "tools/rdma-qosctl/rendering may not include tools/rdma-qosctl/offline"},
-        Planted{"tools/rdma-qosctl/commands/a.cpp", "#include \"tools/rdma-qosctl/import/fabric.h\"", ""},
-        Planted{"tools/rdma-qosctl/commands/a.cpp", "#include \"tools/rdma-qosctl/opensm_conformance/batch.h\"",
-                "tools/rdma-qosctl/commands may not include tools/rdma-qosctl/opensm_conformance"},
-        Planted{"tools/rdma-qosctl/commands/a.cpp", "#include \"tools/rdma-qosctl/options.h\"",
-                "tools/rdma-qosctl/commands may not include tools/rdma-qosctl (tools"},
-        Planted{"tools/rdma-qosctl/opensm_conformance/a.cpp", "#include \"tools/rdma-qosctl/rendering/why.h\"",
-                "tools/rdma-qosctl/opensm_conformance may not include tools/rdma-qosctl/rendering"},
-        Planted{"tools/rdma-qosctl/a.cpp", "#include \"tools/rdma-qosctl/commands/check.h\"", ""},
-        Planted{"tools/rdma-qosctl/a.cpp", "#include \"policy/match/matcher.h\"",
-                "tools/rdma-qosctl may not include policy/match"}));
+    ::testing::Values(Planted{"tools/rdma-qosctl/output/a.cpp", "#include \"lib/bus/value.h\"", ""},
+                      Planted{"tools/rdma-qosctl/output/a.cpp", "#include \"tools/rdma-qosctl/world/views.h\"",
+                              "tools/rdma-qosctl/output may not include tools/rdma-qosctl/world"},
+                      Planted{"tools/rdma-qosctl/world/a.cpp", "#include \"tools/rdma-qosctl/output/context.h\"", ""},
+                      Planted{"tools/rdma-qosctl/world/a.cpp", "#include \"tools/rdma-qosctl/rendering/why.h\"",
+                              "tools/rdma-qosctl/world may not include tools/rdma-qosctl/rendering"},
+                      Planted{"tools/rdma-qosctl/world/a.cpp", "#include \"policy/match/matcher.h\"",
+                              "tools/rdma-qosctl/world may not include policy/match"},
+                      Planted{"tools/rdma-qosctl/request/a.cpp",
+                              "#include \"tools/rdma-qosctl/offline/offline_world.h\"",
+                              "tools/rdma-qosctl/request may not include tools/rdma-qosctl/offline"},
+                      Planted{"tools/rdma-qosctl/offline/a.cpp", "#include \"tools/rdma-qosctl/output/terminal.h\"",
+                              "tools/rdma-qosctl/offline may not include tools/rdma-qosctl/output"},
+                      Planted{"tools/rdma-qosctl/import/a.cpp", "#include \"tools/rdma-qosctl/output/terminal.h\"",
+                              "tools/rdma-qosctl/import may not include tools/rdma-qosctl/output"},
+                      Planted{"tools/rdma-qosctl/import/a.cpp", "#include \"policy/match/matcher.h\"",
+                              "tools/rdma-qosctl/import may not include policy/match"},
+                      Planted{"tools/rdma-qosctl/simulate/a.cpp", "#include \"tools/rdma-qosctl/verbs/verb.h\"",
+                              "tools/rdma-qosctl/simulate may not include tools/rdma-qosctl/verbs"},
+                      Planted{"tools/rdma-qosctl/simulate/a.cpp", "#include \"policy/opensm/file.h\"",
+                              "tools/rdma-qosctl/simulate may not include policy/opensm"},
+                      Planted{"tools/rdma-qosctl/rendering/a.cpp", "#include \"tools/rdma-qosctl/changes/reload.h\"",
+                              "tools/rdma-qosctl/rendering may not include tools/rdma-qosctl/changes"},
+                      Planted{"tools/rdma-qosctl/rendering/a.cpp", "#include \"tools/rdma-qosctl/offline/files.h\"",
+                              "tools/rdma-qosctl/rendering may not include tools/rdma-qosctl/offline"},
+                      Planted{"tools/rdma-qosctl/changes/a.cpp", "#include \"tools/rdma-qosctl/verbs/verb.h\"",
+                              "tools/rdma-qosctl/changes may not include tools/rdma-qosctl/verbs"},
+                      Planted{"tools/rdma-qosctl/verbs/a.cpp", "#include \"tools/rdma-qosctl/import/fabric.h\"", ""},
+                      Planted{"tools/rdma-qosctl/verbs/a.cpp", "#include \"policy/opensm/reader.h\"",
+                              "tools/rdma-qosctl/verbs may not include policy/opensm"},
+                      Planted{"tools/rdma-qosctl/verbs/a.cpp", "#include \"tools/rdma-qosctl/command_line.h\"",
+                              "tools/rdma-qosctl/verbs may not include tools/rdma-qosctl (tools"},
+                      Planted{"tools/rdma-qosctl/a.cpp", "#include \"tools/rdma-qosctl/verbs/verb.h\"", ""},
+                      Planted{"tools/rdma-qosctl/a.cpp", "#include \"policy/match/matcher.h\"",
+                              "tools/rdma-qosctl may not include policy/match"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Libraries, PlantedSource,
@@ -345,7 +347,7 @@ TEST(Layering, FoldersAreKnownByTheirFiles)
     EXPECT_EQ(folder_of("daemon/bus/call.cpp"), "daemon/bus");
     EXPECT_EQ(folder_of("daemon/main.cpp"), "daemon");
     EXPECT_EQ(folder_of("tools/rdma-qosctl/import/fabric.h"), "tools/rdma-qosctl/import");
-    EXPECT_EQ(folder_of("tools/rdma-qosctl/options.h"), "tools/rdma-qosctl");
+    EXPECT_EQ(folder_of("tools/rdma-qosctl/command_line.h"), "tools/rdma-qosctl");
     EXPECT_EQ(folder_of("tests/unit/base/error_test.cpp"), "");
     EXPECT_EQ(folder_of("libra/base.cpp"), "");
 }

@@ -13,6 +13,7 @@
 #include "lib/base/interval_set.h"
 #include "lib/base/text.h"
 #include "policy/model/ib.h"
+#include "policy/opensm/reader.h"
 #include "policy/text/context.h"
 #include "policy/text/yaml_text.h"
 #include "policy/yaml/fields.h"
@@ -271,7 +272,8 @@ private:
                                           ? std::string_view{}
                                           : std::string_view(name.value).substr(slash + 2);
         const reader::CNumber number = reader::read_c_number(port);
-        if (!is_valid_utf8(description) || description.empty() || number.value == 0 || number.value > kHighestOpensmPort) {
+        if (!is_valid_utf8(description) || description.empty() || number.value == 0 ||
+            number.value > kHighestOpensmPort) {
             scalars_.remark("left out: \"{}\" is not the name of a port", name.value);
             warn(name.at, fmt::format("port-name `{}` is left out: no port can have it", shortened(name.value)), {});
             return std::nullopt;
@@ -555,6 +557,22 @@ ReadResult<std::string> import_opensm(const opensm::File& file, const Fabric& fa
     if (!result.diagnostics.has_errors()) {
         result.value = std::make_shared<const std::string>(std::move(text));
     }
+    return result;
+}
+
+ReadResult<std::string> import_opensm(const std::shared_ptr<const SourceFile>& source, const Fabric& fabric)
+{
+    OpensmResult native = read_opensm_policy(source, OpensmMode::Strict, fabric);
+    if (!native.value) {
+        native = read_opensm_policy(source, OpensmMode::Default, fabric);
+    }
+    ReadResult<std::string> result;
+    if (native.value) {
+        result = import_opensm(*native.file, fabric);
+    }
+    native.diagnostics.append(std::move(result.diagnostics));
+    result.diagnostics = std::move(native.diagnostics);
+    result.diagnostics.sort_by_location();
     return result;
 }
 

@@ -8,8 +8,10 @@
 // SELF`, the port of the subnet manager, is its GUID if the fabric tells it; `qos-setup`, which has no effect.
 #pragma once
 
+#include <memory>
 #include <string>
 
+#include "lib/base/diagnostic.h"
 #include "policy/model/fabric.h"
 #include "policy/opensm/file.h"
 #include "policy/text/read_result.h"
@@ -19,5 +21,8 @@ namespace rdmaqos {
 // The file must have been read without errors, so that its names are defined. An error is what no YAML policy can say:
 // a service level above 15, a packet life above 63.
 [[nodiscard]] ReadResult<std::string> import_opensm(const opensm::File& file, const Fabric& fabric);
+// Reads it first: what OpenSM takes as it is, what it would reject as the daemon reads it.
+[[nodiscard]] ReadResult<std::string> import_opensm(const std::shared_ptr<const SourceFile>& source,
+                                                    const Fabric& fabric);
 
 }    // namespace rdmaqos

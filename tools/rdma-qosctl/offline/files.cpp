@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -50,6 +51,28 @@ Result<std::string> read_stdin()
 Error invalid_policy(const Diagnostics& diagnostics, std::string_view what)
 {
     return Error{ErrorCode::InvalidPolicy, 0, fmt::format("{} is refused\n{}", what, render(diagnostics, Colour::Off))};
+}
+
+CLI::Validator policy_file(const std::string& advice)
+{
+    const auto check = [advice](const std::string& text) -> std::string {
+        return text.find('=') == std::string::npos || std::filesystem::exists(text)
+                   ? ""
+                   : fmt::format("there is no file `{}`{}", text, advice);
+    };
+    return {check, ""};
+}
+
+void add_policy_files(CLI::App& command, PolicyFiles& policy)
+{
+    CLI::Option* files = command.add_option("FILE", policy.files,
+                                            "Policy files, merged in this order; -: stdin; none: the host's files");
+    command
+        .add_option("--as", policy.as,
+                    "The host's files with FILE in this place: policy.d/60-new.yaml, or policy.yaml; a path is below "
+                    "/etc/rdma-qos")
+        ->type_name("PLACE")
+        ->needs(files);
 }
 
 Result<std::shared_ptr<const SourceFile>> read_source(const std::string& file)

@@ -13,10 +13,18 @@
 #include "policy/model/settings.h"
 #include "policy/text/read_result.h"
 
+namespace CLI {
+class App;
+class Validator;
+}    // namespace CLI
+
 namespace rdmaqos::ctl {
 
 // What a trial stands for.
 inline constexpr const char* kMainPolicyFile = "/etc/rdma-qos/policy.yaml";
+
+// For a positional policy: `level=rpc` is an option without its dashes, not a file. `advice` ends what is said of it.
+[[nodiscard]] CLI::Validator policy_file(const std::string& advice = {});
 
 // "-": stdin.
 [[nodiscard]] Result<std::shared_ptr<const SourceFile>> read_source(const std::string& file);
@@ -30,6 +38,7 @@ struct PolicyFiles {
 
     [[nodiscard]] bool of_host() const { return files.empty() || !as.empty(); }
 };
+void add_policy_files(CLI::App& command, PolicyFiles& policy);
 // Whether this can be meant: one file for a place where a policy is looked for.
 [[nodiscard]] Result<void> is_valid(const PolicyFiles& files);
 [[nodiscard]] ReadResult<Policy> load_given_policy(const PolicyFiles& files, const std::string& root);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <grp.h>
@@ -99,6 +100,22 @@ Result<Identity> base_identity(const IdentityOptions& options)
 }
 
 }    // namespace
+
+void add_identity_options(CLI::App& command, IdentityOptions& identity)
+{
+    command.add_option("--pid", identity.pid, "As this process; offline, as are all of --as-...")->type_name("PID");
+    command.add_option("--as-user", identity.user, "As this user, in the user's groups")->type_name("NAME|UID");
+    command.add_option("--as-group", identity.groups, "In this group as well")
+        ->type_name("NAME|GID")
+        ->allow_extra_args(false);
+    for (const ClientKey& key : kClientKeys) {
+        if (const auto* kind = std::get_if<NameKind>(&key.kind)) {
+            const std::string option = fmt::format("--as-{}", key.name());
+            command.add_option(option, identity.named.*kind->name, std::string(kind->as_words))
+                ->type_name(std::string(kind->as_value));
+        }
+    }
+}
 
 Result<Identity> identity_of(const IdentityOptions& options)
 {

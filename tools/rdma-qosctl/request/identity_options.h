@@ -7,6 +7,10 @@
 #include "lib/base/result.h"
 #include "policy/model/identity.h"
 
+namespace CLI {
+class App;
+}
+
 namespace rdmaqos::ctl {
 
 struct IdentityOptions {
@@ -17,6 +21,8 @@ struct IdentityOptions {
 
     [[nodiscard]] bool any() const { return !(pid.empty() && user.empty() && groups.empty() && named == Identity{}); }
 };
+// --pid, --as-user and the like.
+void add_identity_options(CLI::App& command, IdentityOptions& identity);
 [[nodiscard]] Result<Identity> identity_of(const IdentityOptions& options);
 // "uid 1000, groups 1000 4, unit job-7.scope, /usr/bin/ib_send_bw"
 [[nodiscard]] std::string describe(const Identity& identity);

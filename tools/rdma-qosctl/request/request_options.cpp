@@ -3,6 +3,7 @@
 #include <array>
 #include <limits>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
@@ -229,6 +230,26 @@ Result<Request> to_request(const RequestOptions& options, const Policy& policy)
 }
 
 }    // namespace
+
+void add_request_options(CLI::App& command, RequestOptions& request)
+{
+    command.add_option("--level", request.level, "This level or an error")->type_name("LEVEL");
+    command.add_option("--qos-class", request.qos_class, "Number or name")->type_name("CLASS");
+    command.add_option("--tos", request.tos, "Type of service that rdma_cm sends as the QoS class of an IPv4 address")
+        ->type_name("0-255");
+    command.add_option("--service-id", request.service_id, "64-bit number")->type_name("ID");
+    command.add_option("--port-space", request.port_space, "With --destination-port: as rdma_cm forms a service id")
+        ->type_name("tcp|udp|ib|ipoib");
+    command.add_option("--destination-port", request.destination_port, "With --port-space")->type_name("PORT");
+    command.add_option("--pkey", request.pkey, "With or without the membership bit")->type_name("PKEY");
+    command.add_option("--source", request.source, "GID, GUID or LID (lid:17); query-path takes several")
+        ->type_name("END")
+        ->allow_extra_args(false);
+    command.add_option("--destination", request.destination, "GID, GUID or LID (lid:17); query-path takes several")
+        ->type_name("END")
+        ->allow_extra_args(false);
+    command.add_option("--port", request.port, "Port of the device")->type_name("N");
+}
 
 bool set_option(RequestOptions& options, std::string_view key, std::string value)
 {

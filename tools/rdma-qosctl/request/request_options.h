@@ -13,6 +13,10 @@
 #include "policy/model/policy.h"
 #include "policy/model/request.h"
 
+namespace CLI {
+class App;
+}
+
 namespace rdmaqos::ctl {
 
 // Texts as typed; empty: not given.
@@ -33,6 +37,8 @@ struct RequestOptions {
     std::string rate;           // "40Gbps", "<100Gbps"
     std::string packet_life;    // "16", "<18"
 };
+
+void add_request_options(CLI::App& command, RequestOptions& request);
 
 // Sets the option of a request key ("service-id") from its text; false: there is no such key.
 [[nodiscard]] bool set_option(RequestOptions& options, std::string_view key, std::string value);

@@ -1,0 +1,113 @@
+#include "tools/rdma-qosctl/changes/devices.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/rdma-qosctl/changes/password_agent.h"
+#include "tools/rdma-qosctl/changes/reload.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/manage.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+// What Release would answer for a device that is released: by its key or name; empty: it is not.
+std::vector<bus::Dict> released_already(bus::Client& client, const std::string& device)
+{
+    const auto manager = client.properties(kManagerPath, kManagerInterface);
+    for (const auto& key : manager ? list_of(*manager, "ReleasedDevices") : std::vector<std::string>()) {
+        if (key == device || key.substr(0, key.find('/')) == device) {
+            bus::Dict result;
+            result.set("device", key);
+            result.set("operations", std::uint64_t{0});
+            result.set("failures", std::vector<bus::Dict>());
+            return {std::move(result)};
+        }
+    }
+    return {};
+}
+
+// One dict, or a list of them.
+Result<std::vector<bus::Dict>> results_of(Result<std::vector<bus::Value>> reply, const std::string& method)
+{
+    if (!reply) {
+        return fail(std::move(reply).error());
+    }
+    if (reply->size() == 1) {
+        if (const auto* one = reply->front().as<bus::Dict>()) {
+            return std::vector<bus::Dict>{*one};
+        }
+        if (const auto* list = reply->front().as<std::vector<bus::Dict>>()) {
+            return *list;
+        }
+    }
+    return fail(not_as_documented(method));
+}
+
+}    // namespace
+
+Result<std::vector<bus::Dict>> call_on_devices(const Context& context, const std::string& method,
+                                               const std::string& device)
+{
+    auto client = connect(context);
+    if (!client) {
+        return fail(client.error());
+    }
+    const auto call = [&](const std::string& path, const std::string& interface, const std::string& name,
+                          const std::vector<bus::Value>& arguments) {
+        return with_password(context, *client,
+                             [&] { return client->call(path, interface, name, arguments, kDeviceTimeout); });
+    };
+    if (device.empty()) {
+        const std::string all = method + "All";
+        return results_of(call(kManagerPath, kManagerInterface, all, {}), all);
+    }
+    const auto look = [&] { return client->call(kManagerPath, kManagerInterface, "GetDevice", {bus::Value(device)}); };
+    auto found = look();
+    // One that was released and is not closed yet.
+    const auto end = std::chrono::steady_clock::now() + kDeviceTimeout;
+    while (!found && found.error().code == ErrorCode::Busy && method == "Release" &&
+           std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        found = look();
+    }
+    const auto* path = found && found->size() == 1 ? found->front().as<bus::ObjectPath>() : nullptr;
+    if (path != nullptr) {
+        return results_of(call(path->text, kDeviceInterface, method, {}), method);
+    }
+    if (!found && found.error().code == ErrorCode::UnknownDevice && method == "Enable") {
+        // It may have been released, or be disabled and not there.
+        return results_of(call(kManagerPath, kManagerInterface, "EnableDevice", {bus::Value(device)}), "EnableDevice");
+    }
+    if (!found && found.error().code == ErrorCode::UnknownDevice && method == "Release") {
+        if (auto released = released_already(*client, device); !released.empty()) {
+            return released;
+        }
+    }
+    return found ? results_of(found, "GetDevice") : fail(found.error());
+}
+
+ExitStatus status_of(const std::vector<bus::Dict>& results)
+{
+    const bool failed = std::any_of(results.begin(), results.end(),
+                                    [](const bus::Dict& result) { return !dicts_of(result, "failures").empty(); });
+    return failed ? ExitStatus::Failed : ExitStatus::Ok;
+}
+
+Result<ExitStatus> switch_devices(const Context& context, const std::string& method, const std::string& device,
+                                  std::string_view done)
+{
+    const auto reply = call_on_devices(context, method, device);
+    if (!reply) {
+        return fail(reply.error());
+    }
+    print(context.json ? to_text({{"devices", to_json(*reply)}}) : render_switched(*reply, done, context.screen));
+    return status_of(*reply);
+}
+
+}    // namespace rdmaqos::ctl

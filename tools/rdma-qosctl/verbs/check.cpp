@@ -1,0 +1,211 @@
+#include "tools/rdma-qosctl/verbs/verb.h"
+
+#include <algorithm>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "lib/base/text.h"
+#include "policy/match/hidden_rules.h"
+#include "policy/match/ipoib_partitions.h"
+#include "policy/match/marks.h"
+#include "policy/match/matcher.h"
+#include "policy/match/resolve.h"
+#include "policy/model/lower.h"
+#include "tools/rdma-qosctl/offline/files.h"
+#include "tools/rdma-qosctl/offline/targets.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/check.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+struct CheckOptions {
+    PolicyFiles policy;
+    std::string devices_file;    // of simulated devices
+    bool offline = false;
+};
+
+void add_options(CLI::App& command, CheckOptions& options)
+{
+    add_policy_files(command, options.policy);
+    command.add_option("--devices", options.devices_file, "Check against the devices of this file")
+        ->type_name("FILE.yaml");
+    command.add_flag("--offline", options.offline, "Do not ask the daemon for its devices");
+}
+
+struct Chosen {
+    std::vector<Target> targets;
+    std::vector<LeftOutDevice> left_out;
+    std::string note;
+};
+
+// The devices of a simulation file, of the daemon, or the default profile.
+Result<Chosen> choose_targets(const Context& context, const CheckOptions& options)
+{
+    Chosen chosen;
+    if (options.devices_file.empty() && !options.offline) {
+        if (auto client = connect(context)) {
+            auto world = fetch_world(*client);
+            if (!world) {
+                return fail(world.error());
+            }
+            for (const auto& device : world->devices) {
+                if (device.state == "disabled") {
+                    chosen.left_out.push_back({device.key(), LeftOutDevice::Why::Disabled});
+                } else {
+                    chosen.targets.push_back(to_target(device));
+                }
+            }
+            for (const auto& device : world->manager.released_devices) {
+                chosen.left_out.push_back({device, LeftOutDevice::Why::Released});
+            }
+            chosen.note = "checked against the devices of the running daemon";
+        }
+    }
+    if (!chosen.targets.empty()) {
+        return chosen;
+    }
+    auto targets = load_targets(options.devices_file);
+    if (!targets) {
+        return fail(targets.error());
+    }
+    chosen.targets = std::move(*targets);
+    chosen
+        .note = options.devices_file.empty()
+                    ? "checked against the default profile (a ConnectX-6 Dx at 100 Gbit/s); --devices FILE names others"
+                    : fmt::format("checked against the devices of {}", options.devices_file);
+    return chosen;
+}
+
+CheckedDevice check_device(const Policy& policy, const Target& target, const Settings& settings)
+{
+    Compiled compiled = compile_for(policy, target, settings);
+    CheckedDevice device;
+    device.device = target.device;
+    device.leaves = leaf_count(compiled.tree);
+    device.elements = static_cast<std::uint32_t>(compiled.tree.size());
+    device.findings = judge({{target.device, {}, std::move(compiled.findings)}}, settings.on_unsupported);
+    const TreeSpec spec = tree_spec_for(policy, target);
+    for (const auto& level : policy.levels) {
+        if (has_class(spec, class_path(policy, level))) {
+            device.classes.push_back(level.name);
+        }
+    }
+    return device;
+}
+
+// A level whose `devices` are none of these has its class nowhere.
+void warn_of_absent_devices(const Policy& policy, CheckReport& report)
+{
+    for (const auto& level : policy.levels) {
+        const auto has_level = [&](const CheckedDevice& device) {
+            return std::ranges::find(device.classes, level.name) != device.classes.end();
+        };
+        const bool asks_for_class = level.schedule && level.mode == Mode::Enforce;
+        if (asks_for_class && std::ranges::none_of(report.devices, has_level)) {
+            report.diagnostics
+                .warning(
+                    level.location,
+                    fmt::format("no device here has the class of `{}`: its `devices`, or those of a scheduling-node "
+                                "above it, are others",
+                                level.name))
+                .hint = "`rdma-qosctl devices` lists those of this host";
+        }
+    }
+}
+
+// Those that no reader has told: that of OpenSM's policies looks at partitions itself.
+void append_untold(Diagnostics& diagnostics, const Diagnostics& warnings)
+{
+    const std::vector<Diagnostic> told = diagnostics.all();
+    for (const Diagnostic& warning : warnings.all()) {
+        const bool is_told = std::ranges::any_of(told, [&warning](const Diagnostic& other) {
+            return other.location.file == warning.location.file && other.location.line == warning.location.line &&
+                   other.message == warning.message;
+        });
+        if (!is_told) {
+            diagnostics.warning(warning.location, warning.message).hint = warning.hint;
+        }
+    }
+}
+
+Result<CheckReport> make_report(const Context& context, const CheckOptions& options)
+{
+    CheckReport report;
+    ReadResult<Policy> policy = load_given_policy(options.policy, context.root);
+    ReadResult<Settings> settings = load_settings(context.root);
+    ReadResult<Fabric> fabric = load_fabric(context.root);
+    report.diagnostics.append(std::move(policy.diagnostics));
+    // The host's other files are only on trial when the host's policy is.
+    if (options.policy.of_host()) {
+        report.diagnostics.append(std::move(settings.diagnostics));
+        report.diagnostics.append(std::move(fabric.diagnostics));
+    }
+    if (!policy.value) {
+        return report;
+    }
+    for (const auto& source : policy.value->sources) {
+        report.sources.push_back(source->name);
+    }
+    report.revision = policy.value->revision;
+    report.levels = policy.value->levels.size();
+    const Settings used = settings.value ? *settings.value : Settings{};
+    auto chosen = choose_targets(context, options);
+    if (!chosen) {
+        return fail(chosen.error());
+    }
+    report.note = std::move(chosen->note);
+    report.left_out = std::move(chosen->left_out);
+    for (const auto& target : chosen->targets) {
+        report.devices.push_back(check_device(*policy.value, target, used));
+    }
+    report.divides_devices = !element_devices(*policy.value).empty();
+    if (report.divides_devices && !report.devices.empty()) {
+        warn_of_absent_devices(*policy.value, report);
+    }
+    const Fabric known = fabric.value ? *fabric.value : Fabric{};
+    const std::vector<LocalPort> local = local_ports(chosen->targets);
+    const Matcher matcher(*policy.value, resolve(*policy.value, known, local));
+    append_untold(report.diagnostics, warnings_of_ipoib(*policy.value, known, local));
+    report.diagnostics.append(warnings_of_hidden_rules(matcher));
+    std::vector<DeviceNames> names;
+    for (const auto& target : chosen->targets) {
+        names.push_back(target.names);
+    }
+    report.diagnostics.append(warnings_of_marks(*policy.value, names));
+    report.unresolved = matcher.groups().unresolved;
+    return report;
+}
+
+Result<ExitStatus> check(const Context& context, const CheckOptions& options)
+{
+    if (auto valid = is_valid(options.policy); !valid) {
+        return fail(valid.error());
+    }
+    const auto report = make_report(context, options);
+    if (!report) {
+        return fail(report.error());
+    }
+    print(context.json ? to_text(check_json(*report)) : render_check(*report, context.screen));
+    return report->ok() ? ExitStatus::Ok : ExitStatus::BadPolicy;
+}
+
+}    // namespace
+
+extern const Verb kCheckVerb{
+    .name = "check",
+    .summary = "Check a policy and report every problem; no daemon needed",
+    .examples = "  rdma-qosctl check                              the host's files, with drop-ins\n"
+                "  rdma-qosctl check policy.yaml                  an edit, before it is installed\n"
+                "  rdma-qosctl check --devices devices.yaml new.yaml",
+    .paged = true,
+    .prepare = with_options<CheckOptions, add_options, check>,
+};
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,38 @@
+#include "tools/rdma-qosctl/verbs/verb.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/levels.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+Result<ExitStatus> levels(const Context& context)
+{
+    auto client = connect(context);
+    if (!client) {
+        return fail(client.error());
+    }
+    const auto manager = fetch_manager(*client);
+    if (!manager) {
+        return fail(manager.error());
+    }
+    print(context.json ? to_text({{"levels", to_json(manager->levels)}})
+                       : render_levels(manager->levels, context.screen));
+    return ExitStatus::Ok;
+}
+
+}    // namespace
+
+extern const Verb kLevelsVerb{
+    .name = "levels",
+    .summary = "List the levels of the running policy",
+    .examples = "  rdma-qosctl levels",
+    .paged = true,
+    .prepare = without_options<levels>,
+};
+
+}    // namespace rdmaqos::ctl

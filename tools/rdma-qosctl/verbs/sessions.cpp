@@ -1,0 +1,78 @@
+#include "tools/rdma-qosctl/verbs/verb.h"
+
+#include <algorithm>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "lib/base/text.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/world/chosen.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+constexpr std::size_t kSessionsShown = 100;
+
+struct SessionsOptions {
+    std::string pid;      // empty: all
+    std::string level;    // empty: all
+    bool all = false;     // also on a terminal
+};
+
+void add_options(CLI::App& command, SessionsOptions& options)
+{
+    command.add_option("PID", options.pid, "Only sessions of this process; none: all");
+    command.add_option("--level", options.level, "Only sessions with something in this level")->type_name("LEVEL");
+    command.add_flag("--all", options.all, "On a terminal too, not only the first 100 and theirs");
+}
+
+Result<ExitStatus> sessions(const Context& context, const SessionsOptions& options)
+{
+    const auto pid = parse_number(options.pid);
+    if (!options.pid.empty() && !pid) {
+        return fail(ErrorCode::InvalidArgument, fmt::format("`{}` is not a process id", printable(options.pid)));
+    }
+    auto client = connect(context);
+    if (!client) {
+        return fail(client.error());
+    }
+    auto world = fetch_world(*client);
+    if (!world) {
+        return fail(world.error());
+    }
+    const auto has_level = [&](const SessionView& session) {
+        const auto names_it = [&](const bus::Dict& dict) {    // also as the one that a reload took
+            return equals_ignoring_case(text_of(dict, "level"), options.level) ||
+                   equals_ignoring_case(text_of(dict, "lost-level"), options.level);
+        };
+        return equals_ignoring_case(session.level, options.level) || names_it(session.grant) ||
+               std::ranges::any_of(session.queue_pairs, names_it);
+    };
+    std::erase_if(world->sessions, [&](const SessionView& session) {
+        return (pid && number_of(session.owner, "pid") != *pid) || (!options.level.empty() && !has_level(session));
+    });
+    const std::size_t most = context.on_terminal && !options.all ? kSessionsShown : 0;
+    print(context.json ? to_text(sessions_json(world->sessions))
+                       : render_sessions(world->sessions, most, context.screen));
+    return ExitStatus::Ok;
+}
+
+}    // namespace
+
+extern const Verb kSessionsVerb{
+    .name = "sessions",
+    .summary = "List who has registered, and the level and leaf of each queue pair",
+    .examples = "  rdma-qosctl sessions\n"
+                "  rdma-qosctl sessions 4711                      of this process",
+    .paged = true,
+    .prepare = with_options<SessionsOptions, add_options, sessions>,
+};
+
+}    // namespace rdmaqos::ctl

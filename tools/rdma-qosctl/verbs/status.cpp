@@ -1,0 +1,86 @@
+#include "tools/rdma-qosctl/verbs/verb.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "lib/base/file.h"
+#include "lib/shapers/shapers.h"
+#include "policy/load/host_files.h"
+#include "tools/rdma-qosctl/offline/files.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/status.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/world/problems.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+struct StatusOptions {
+    bool fail_on_problems = false;
+};
+
+void add_options(CLI::App& command, StatusOptions& options)
+{
+    command.add_flag("--check", options.fail_on_problems, "Exit with status 3 if there is a problem");
+}
+
+std::optional<FilesView> files_on_disk(const std::string& root)
+{
+    for (const auto& path : host_policy_files(root)) {
+        if (const auto text = read_regular_file(below_root(root, path), kMaxConfigFileSize);
+            !text && text.error().sys_errno == EACCES) {
+            return std::nullopt;
+        }
+    }
+    const auto read = load_policy({}, root);
+    return FilesView{read.value ? read.value->revision : ""};
+}
+
+// Simulated devices are on no host.
+void find_other_shapers(World& world)
+{
+    for (auto& device : world.devices) {
+        if (device.driver == "mlx5") {
+            device.shapers = shapers::find_shapers(device.netdev, device.pci_address, "/sys");
+        }
+    }
+}
+
+Result<ExitStatus> status(const Context& context, const StatusOptions& options)
+{
+    auto client = connect(context);
+    if (!client) {
+        return fail(client.error());
+    }
+    auto world = fetch_summary(*client);
+    if (!world) {
+        return fail(world.error());
+    }
+    world->files = files_on_disk(context.root);
+    find_other_shapers(*world);
+    const auto problems = find_problems(*world);
+    print(context.json ? to_text(status_json(*world, problems)) : render_status(*world, problems, context.screen));
+    const bool wrong = std::any_of(problems.begin(), problems.end(),
+                                   [](const Problem& problem) { return problem.is_error; });
+    return options.fail_on_problems && wrong ? ExitStatus::Found : ExitStatus::Ok;
+}
+
+}    // namespace
+
+extern const Verb kStatusVerb{
+    .name = "status",
+    .summary = "Show whether anything is wrong, and what to do about it",
+    .examples = "  rdma-qosctl status\n"
+                "  rdma-qosctl status --check                     for scripts: status 3 if there is a problem",
+    .paged = true,
+    .prepare = with_options<StatusOptions, add_options, status>,
+};
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,69 @@
+#include "tools/rdma-qosctl/verbs/verb.h"
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/devices.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/world/busy_rates.h"
+#include "tools/rdma-qosctl/world/chosen.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+constexpr std::size_t kPrincipalsShown = 16;
+
+struct TreeOptions {
+    std::vector<std::string> devices;    // none: all
+    bool busy = false;
+    bool all = false;    // every principal of every class
+};
+
+void add_options(CLI::App& command, TreeOptions& options)
+{
+    command.add_option("DEVICE", options.devices, "Name, name/port, netdev or PCI address; none: all");
+    command.add_flag("--busy", options.busy, "Add what each leaf gets when all that hold queue pairs send");
+    command.add_flag("--all", options.all, "Draw every process of a class, not only the first 16");
+}
+
+Result<ExitStatus> tree(const Context& context, const TreeOptions& options)
+{
+    const auto chosen = fetch_chosen(context, options.devices, options.busy ? Sessions::Needed : Sessions::NotNeeded);
+    if (!chosen) {
+        return fail(chosen.error());
+    }
+    std::vector<BusyRates> rates;
+    for (const auto* each : chosen->devices) {
+        if (options.busy) {
+            rates.push_back(busy_rates(chosen->world, *each));
+        }
+    }
+    if (context.json) {
+        print(to_text(trees_json(chosen->devices, rates)));
+        return ExitStatus::Ok;
+    }
+    std::vector<DeviceTree> trees;
+    for (std::size_t i = 0; i < chosen->devices.size(); ++i) {
+        trees.push_back({chosen->devices[i], options.busy ? &rates[i] : nullptr});
+    }
+    print(render_device_trees(trees, options.all ? 0 : kPrincipalsShown, context.screen));
+    return ExitStatus::Ok;
+}
+
+}    // namespace
+
+extern const Verb kTreeVerb{
+    .name = "tree",
+    .summary = "Draw the scheduling tree of each device",
+    .examples = "  rdma-qosctl tree\n"
+                "  rdma-qosctl tree --busy mlx5_0 mlx5_1          with what each leaf gets when all send",
+    .paged = true,
+    .prepare = with_options<TreeOptions, add_options, tree>,
+};
+
+}    // namespace rdmaqos::ctl

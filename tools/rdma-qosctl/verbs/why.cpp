@@ -1,0 +1,247 @@
+#include "tools/rdma-qosctl/verbs/verb.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "lib/base/text.h"
+#include "tools/rdma-qosctl/offline/offline_world.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/why.h"
+#include "tools/rdma-qosctl/rendering/why_json.h"
+#include "tools/rdma-qosctl/world/host.h"
+#include "tools/rdma-qosctl/world/not_adopted.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+// Asks the daemon, reads the port counters twice, and leaves the thinking to world/why.
+struct WhyOptions {
+    std::string target;                  // pid, unit or queue pair
+    std::uint32_t interval_ms = 1000;    // between two readings of the port counters; 0: none
+};
+
+void add_options(CLI::App& command, WhyOptions& options)
+{
+    command.add_option("PID|UNIT|QP", options.target, "A process id, a unit, or [DEVICE|qp]:NUMBER")->required();
+    command
+        .add_option("--interval", options.interval_ms,
+                    "Milliseconds between two readings of the port counters; 0: do not read them")
+        ->type_name("MS")
+        ->check(CLI::Range(0, 60'000));
+}
+
+constexpr const char* kProc = "/proc";
+
+struct Reading {
+    const DeviceView* device = nullptr;
+    std::uint64_t transmitted = 0;    // bytes
+    std::uint64_t received = 0;
+    std::uint64_t taken_at = 0;    // microseconds
+};
+
+std::optional<Reading> read_counters(bus::Client& client, const DeviceView& device)
+{
+    const auto reply = client.call(device.object_path, kDeviceInterface, "Counters", {});
+    const auto* counters = reply && reply->size() == 1 ? reply->front().as<bus::Dict>() : nullptr;
+    if (counters == nullptr) {
+        return std::nullopt;    // the port does not count
+    }
+    return Reading{&device, number_of(*counters, "transmit-bytes"), number_of(*counters, "receive-bytes"),
+                   number_of(*counters, "taken-at")};
+}
+
+// Empty if the counters started again in between.
+std::optional<Bandwidth> rate_between(std::uint64_t bytes_before, std::uint64_t bytes_after, std::uint64_t microseconds)
+{
+    if (bytes_after < bytes_before || microseconds == 0) {
+        return std::nullopt;
+    }
+    // 8 bits a byte, 1000 bits and 1000 microseconds in kbit/s and milliseconds.
+    __extension__ using Wide = unsigned __int128;
+    const Wide kbps = Wide{bytes_after - bytes_before} * 8000 / microseconds;
+    if (kbps > std::numeric_limits<std::uint64_t>::max()) {
+        return std::nullopt;    // not a rate but a counter that has jumped
+    }
+    return Bandwidth::from_kbps(static_cast<std::uint64_t>(kbps));
+}
+
+std::vector<PortUse> measure(bus::Client& client, const World& world, const std::vector<WhySession>& sessions,
+                             std::chrono::milliseconds interval)
+{
+    std::set<std::string> used;
+    for (const auto& session : sessions) {
+        for (const auto& leaf : session.leaves) {
+            used.insert(leaf.device);
+        }
+    }
+    std::vector<Reading> before;
+    for (const auto& device : world.devices) {
+        if (used.contains(device.key())) {
+            if (const auto reading = read_counters(client, device)) {
+                before.push_back(*reading);
+            }
+        }
+    }
+    if (before.empty()) {
+        return {};
+    }
+    std::this_thread::sleep_for(interval);
+    std::vector<PortUse> ports;
+    for (const auto& first : before) {
+        const auto second = read_counters(client, *first.device);
+        if (!second) {
+            continue;
+        }
+        const std::uint64_t time = second->taken_at - first.taken_at;
+        const auto transmits = rate_between(first.transmitted, second->transmitted, time);
+        const auto receives = rate_between(first.received, second->received, time);
+        if (transmits && receives) {
+            ports.push_back({first.device->key(), first.device->link_speed, *transmits, *receives});
+        }
+    }
+    return ports;
+}
+
+// The level a process would get that registered now with an empty request, by the host's files.
+std::string would_get(const Context& context, const std::string& pid)
+{
+    IdentityOptions identity;
+    identity.pid = pid;
+    const auto world = load_world("", context.root, "", identity);
+    const auto found = world ? world->matcher->match({}, world->identity) : Result<Match>(fail(world.error()));
+    if (!found) {
+        return "";
+    }
+    return fmt::format("if it registered and asked for nothing, it would be in level {}: {}", found->level->name,
+                       world->matcher->why(*found, {}, world->identity));
+}
+
+// Nobody who has a session is meant. A process that runs is worth an answer, anything else is a mistake.
+Result<WhyReport> nobody(const Context& context, bus::Client& client, const AdoptionView& adoption,
+                         const std::string& target)
+{
+    const auto number = parse_number(target);
+    if (!number || !std::filesystem::exists(fmt::format("{}/{}", kProc, *number))) {
+        return fail(ErrorCode::InvalidArgument,
+                    fmt::format("`{}` matches no registered process: give a pid, a unit (job-7.scope, globs), or a "
+                                "queue pair (17, qp:17, mlx5_0:17); `rdma-qosctl sessions` lists what there is",
+                                printable(target)));
+    }
+    WhyReport report;
+    report.target = target;
+    IdentityOptions options;
+    options.pid = target;
+    const auto identity = identity_of(options);
+    report.note = fmt::format(
+        "process {}{} has not registered{}: what it sends is outside the tree, without share, guarantee or cap",
+        *number, identity && !identity->command.empty() ? fmt::format(" ({})", identity->command) : "",
+        adoption.setting == "adopt" ? " and is not adopted" : "");
+    const auto queue_pairs = fetch_host_queue_pairs(
+        client, {"", static_cast<std::uint32_t>(std::min<std::uint64_t>(*number, UINT32_MAX)), "", "", false});
+    report.queue_pairs = queue_pairs.value_or(std::vector<bus::Dict>());    // a daemon that is older does not tell
+    report.advice = advice_on(report.queue_pairs, adoption, sum_up(fetch_host_counts(client)).failures);
+    if (auto level = would_get(context, target); !level.empty()) {
+        report.advice.push_back(std::move(level));
+    }
+    report.advice.emplace_back("`rdma-qos-run -- COMMAND` puts the queue pairs of a program that knows nothing of the "
+                               "daemon into classes; programs of your own use librdmaqos(3)");
+    return report;
+}
+
+// Of adopted processes, what is outside the tree all the same.
+void add_not_adopted(bus::Client& client, const AdoptionView& adoption, const std::set<std::uint64_t>& processes,
+                     WhyReport& report)
+{
+    if (processes.empty()) {
+        return;
+    }
+    HostFilter filter;
+    if (processes.size() == 1) {
+        filter.pid = static_cast<std::uint32_t>(*processes.begin());
+    }
+    auto queue_pairs = fetch_host_queue_pairs(client, filter);
+    report.queue_pairs = not_attached(queue_pairs ? std::move(*queue_pairs) : std::vector<bus::Dict>(), processes);
+    if (!report.queue_pairs.empty()) {
+        report.note = fmt::format("not adopted, and so outside the tree: {}",
+                                  counted(report.queue_pairs.size(), "queue pair"));
+        report.advice = advice_on(report.queue_pairs, adoption);
+    }
+}
+
+// To name who competes with the tree; empty if nobody does.
+std::vector<bus::Dict> others_outside(bus::Client& client, const World& world,
+                                      const std::vector<const SessionView*>& sessions)
+{
+    const bool any = std::ranges::any_of(world.devices,
+                                         [](const DeviceView& device) { return device.queue_pairs_outside > 0; });
+    auto queue_pairs = !any || sessions.empty()
+                           ? std::vector<bus::Dict>()
+                           : fetch_host_queue_pairs(client, {"", {}, "", "", true}).value_or(std::vector<bus::Dict>());
+    std::erase_if(queue_pairs, [&](const bus::Dict& queue_pair) {
+        return std::ranges::any_of(sessions, [&](const SessionView* session) {
+            return queue_pair.contains("pid") && number_of(session->owner, "pid") == number_of(queue_pair, "pid");
+        });
+    });
+    return queue_pairs;
+}
+
+Result<ExitStatus> why(const Context& context, const WhyOptions& options)
+{
+    auto client = connect(context);
+    if (!client) {
+        return fail(client.error());
+    }
+    const auto world = fetch_world(*client);
+    if (!world) {
+        return fail(world.error());
+    }
+    Result<WhyReport> report = WhyReport{};
+    report->target = options.target;
+    const auto sessions = sessions_of(*world, options.target);
+    const auto outside = others_outside(*client, *world, sessions);
+    for (const auto* session : sessions) {
+        report->sessions.push_back(explain_session(*world, *session, outside));
+    }
+    const AdoptionView& adoption = world->manager.adoption;
+    if (sessions.empty()) {
+        report = nobody(context, *client, adoption, options.target);
+        if (!report) {
+            return fail(report.error());
+        }
+    } else {
+        if (options.interval_ms > 0) {
+            report->ports = measure(*client, *world, report->sessions, std::chrono::milliseconds(options.interval_ms));
+            judge_by_use(*world, report->ports, report->sessions);
+        }
+        add_not_adopted(*client, adoption, adopted_processes(sessions), *report);
+    }
+    print(context.json ? to_text(why_json(*report)) : render_why(*report, context.screen));
+    return ExitStatus::Ok;
+}
+
+}    // namespace
+
+extern const Verb kWhyVerb{
+    .name = "why",
+    .summary = "Explain why a process gets what it gets: its place in the tree, the bottleneck, and the remedy",
+    .examples = "  rdma-qosctl why 4711                           a process, or a queue pair of this number\n"
+                "  rdma-qosctl why 'job-7*.scope'                 the processes of a unit\n"
+                "  rdma-qosctl why mlx5_0:17                      whoever has queue pair 17 on mlx5_0",
+    .paged = true,
+    .prepare = with_options<WhyOptions, add_options, why>,
+};
+
+}    // namespace rdmaqos::ctl
