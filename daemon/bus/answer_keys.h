@@ -3,15 +3,12 @@
 #pragma once
 
 #include <array>
-#include <string_view>
+
+#include "lib/api/record.h"
 
 namespace rdmaqos {
 
-struct AnswerKey {
-    std::string_view name;
-    std::string_view type;    // D-Bus signature
-    std::string_view meaning;
-};
+using AnswerKey = api::Row;
 
 inline constexpr std::array kGrantKeys{
     AnswerKey{"level", "s", "the level it got"},
@@ -180,24 +177,6 @@ inline constexpr std::array kDiagnosticKeys{
     AnswerKey{"quote-offset", "u", "bytes of the line before `quote`; absent: none"},
 };
 
-inline constexpr std::array kFindingKeys{
-    AnswerKey{"device", "s", "name/port; not where the device is known anyway"},
-    AnswerKey{
-        "kind", "s",
-        "`no-scheduling`, `folded`, `cap-lost`, `share-error`, `min-rate-missed`, `budget-exceeded`, `no-leaf`, "
-        "`cap-above-link`, `queue-pair-limit`, `not-supported`; `attach-mode`: what the self-test found, such as a "
-        "number that holds in attach mode `per-process`"},
-    AnswerKey{"severity", "s", "`error`, which can refuse a policy, or `warning`"},
-    AnswerKey{"verdict", "s",
-              "of an error in a report: `refuses` the policy; `known`: the running policy has it too, and no less of "
-              "it; absent: it does not matter, by `on-unsupported: degrade`"},
-    AnswerKey{"path", "s", "of the class or node; `level NAME` of a level without one"},
-    AnswerKey{"requested", "s", "what the policy asks for, in words"},
-    AnswerKey{"achievable", "s", "what the device can do, in words"},
-    AnswerKey{"reason", "s", "why, in words"},
-    AnswerKey{"message", "s", "all of it as a sentence"},
-};
-
 inline constexpr std::array kReloadKeys{
     AnswerKey{"accepted", "b", "false: the running policy stays"},
     AnswerKey{
@@ -295,69 +274,6 @@ inline constexpr std::array kSessionChangeKeys{
     AnswerKey{"loss", "s", "without `level-after`: why, one of [these](#lost-levels)"},
 };
 
-inline constexpr std::array kDevicePlanKeys{
-    AnswerKey{"device", "s", "name/port"},
-    AnswerKey{"tree", "aa{sv}",
-              "every element, with what becomes of it; children after their parent, the last element of its path "
-              "before them"},
-    AnswerKey{"operations", "aa{sv}", "in this order"},
-    AnswerKey{"unreachable", "aa{sv}", "`path` and `message` of what no order of operations can reach"},
-    AnswerKey{"findings", "aa{sv}", "as of Reload, for this device"},
-    AnswerKey{"link-speed", "t", "kbit/s"},
-    AnswerKey{"rates", "aa{sv}", "what each class gets when all are backlogged; empty in attach mode `per-process`"},
-};
-
-inline constexpr std::array kPlannedElementKeys{
-    AnswerKey{"path", "s", ""},
-    AnswerKey{"parent", "s", "path of its parent; absent: this is the root"},
-    AnswerKey{"kind", "s", "`node` or `leaf`"},
-    AnswerKey{"change", "s", "`create`, `modify`, `destroy`; absent: it stays as it is"},
-    AnswerKey{"share-before", "u", "weight; 0: the device's default; absent if it is created"},
-    AnswerKey{"share-after", "u", "absent if it is destroyed"},
-    AnswerKey{"requested-share-before", "u", "as in the policy; absent: none"},
-    AnswerKey{"requested-share-after", "u", "likewise"},
-    AnswerKey{"requested-min-rate-before", "t", "kbit/s, as in the policy; absent: none"},
-    AnswerKey{"requested-min-rate-after", "t", "likewise"},
-    AnswerKey{"max-rate-before", "t", "kbit/s; absent: no cap"},
-    AnswerKey{"max-rate-after", "t", "kbit/s; absent: no cap"},
-    AnswerKey{"queue-pairs-before", "u", ""},
-    AnswerKey{"queue-pairs-after", "u", ""},
-};
-
-inline constexpr std::array kOperationKeys{
-    AnswerKey{"operation", "s", "`create`, `modify`, `destroy` of an element; `move`, `limit` of a queue pair"},
-    AnswerKey{"path", "s", "of the element"},
-    AnswerKey{"parent", "s", "`create`; absent: the root"},
-    AnswerKey{"kind", "s", "`create`: `node` or `leaf`"},
-    AnswerKey{"share-before", "u", "`modify`; absent: the share stays"},
-    AnswerKey{"share-after", "u", "`create`, `modify`"},
-    AnswerKey{"max-rate-before", "t", "`modify`, kbit/s; absent: no cap"},
-    AnswerKey{"max-rate-after", "t", "`create`, `modify`, kbit/s; absent: no cap. Neither of both: the cap stays"},
-    AnswerKey{"queue-pair", "u", "its number"},
-    AnswerKey{"leaf-before", "s", "`move`; absent: none"},
-    AnswerKey{"leaf-after", "s", "`move`; absent: none"},
-    AnswerKey{"responder-leaf-before", "s", "`move`, of its RDMA READ responses; absent: none"},
-    AnswerKey{"responder-leaf-after", "s", "likewise"},
-    AnswerKey{"rate-before", "t", "`limit`, kbit/s; absent: unlimited"},
-    AnswerKey{"max-burst-before", "t", "bytes"},
-    AnswerKey{"typical-packet-before", "u", "bytes"},
-    AnswerKey{"rate-after", "t", "`limit`, kbit/s; absent: unlimited"},
-    AnswerKey{"max-burst-after", "t", "bytes"},
-    AnswerKey{"typical-packet-after", "u", "bytes"},
-    AnswerKey{"message", "s", "all of it, as `rdma-qosctl plan` says it"},
-};
-
-inline constexpr std::array kUnreachableKeys{
-    AnswerKey{"path", "s", ""},
-    AnswerKey{"message", "s", "why, in words"},
-};
-
-inline constexpr std::array kClassRateKeys{
-    AnswerKey{"class", "s", "path of a class, or of the leaf of its responses"},
-    AnswerKey{"before", "t", "kbit/s; absent: there is no such class yet"},
-    AnswerKey{"after", "t", "kbit/s; absent: there is no such class any more"},
-};
-
 inline constexpr std::array kDeviceResultKeys{
     AnswerKey{"device", "s", "name/port"},
     AnswerKey{"operations", "t", "how many the device carried out"},
@@ -428,37 +344,10 @@ inline constexpr std::array kOverrideKeys{
     AnswerKey{"owner", "s", "for whom it is, as the file says"},
 };
 
-inline constexpr std::array kCapabilityKeys{
-    AnswerKey{"scheduling", "b", "it has a scheduling tree"},
-    AnswerKey{"shares", "b", "elements have shares"},
-    AnswerKey{"rate-caps", "b", "elements have caps"},
-    AnswerKey{"max-depth", "u", "levels of the tree, the root included"},
-    AnswerKey{"max-leaves", "u", "leaves, as advertised"},
-    AnswerKey{"max-elements", "u", "elements, as advertised"},
-    AnswerKey{"max-share", "u", "the largest share"},
-    AnswerKey{"responder-leaf", "b", "RDMA READ responses can have a leaf of their own"},
-    AnswerKey{"attachable", "as", "types of queue pairs that can be attached"},
-    AnswerKey{"pacing", "as", "types of queue pairs that can be paced"},
-    AnswerKey{"pacing-table-size", "u", "different rates at a time; absent: not limited, or not known"},
-    AnswerKey{"pacing-burst", "b", "takes a burst size"},
-    AnswerKey{"pacing-typical-packet", "b", "takes a packet size"},
-    AnswerKey{"pacing-min-rate", "t", "kbit/s"},
-    AnswerKey{"pacing-max-rate", "t", "kbit/s"},
-};
-
 inline constexpr std::array kCounterKeys{
     AnswerKey{"transmit-bytes", "t", ""},
     AnswerKey{"receive-bytes", "t", ""},
     AnswerKey{"taken-at", "t", "µs of the monotonic clock"},
-};
-
-inline constexpr std::array kSelfTestKeys{
-    AnswerKey{"name", "s", "of the step"},
-    AnswerKey{"passed", "b", ""},
-    AnswerKey{"errno", "u", "absent: none"},
-    AnswerKey{"status", "y", "of the firmware's answer; absent: none, or 0"},
-    AnswerKey{"syndrome", "u", "of the firmware's answer; absent: none, or 0"},
-    AnswerKey{"remark", "s", "what it means"},
 };
 
 inline constexpr std::array kRunningFileKeys{
@@ -498,18 +387,6 @@ inline constexpr std::array kDeviceStatistics{
     AnswerKey{"operations", "t", ""},     AnswerKey{"failed", "t", ""},
     AnswerKey{"retries", "t", ""},        AnswerKey{"drift-found", "t", ""},
     AnswerKey{"drift-repaired", "t", ""}, AnswerKey{"queue-depth", "t", "calls that wait for the device now"},
-};
-
-inline constexpr std::array kTreeKeys{
-    AnswerKey{"path", "s", ""},
-    AnswerKey{"parent", "s", "path of its parent; absent: this is the root"},
-    AnswerKey{"kind", "s", "`node` or `leaf`"},
-    AnswerKey{"share", "u", "weight; 0: the device's default; absent: the root"},
-    AnswerKey{"requested-share", "u", "as in the policy; absent: none, or the element is not in the policy"},
-    AnswerKey{"requested-min-rate", "t", "kbit/s, likewise"},
-    AnswerKey{"max-rate", "t", "kbit/s; absent: no cap"},
-    AnswerKey{"queue-pairs", "u", "of a leaf: how many are in it"},
-    AnswerKey{"draining", "b", "of an earlier policy; it goes when its queue pairs do"},
 };
 
 }    // namespace rdmaqos

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "daemon/bus/answer.h"
+#include "lib/api/device.h"
 #include "policy/model/lower.h"
 #include "policy/model/traffic_class.h"
 
@@ -104,16 +105,6 @@ std::string_view word_of(Unregistered setting)
         return "adopt";
     }
     return "";
-}
-
-std::vector<std::string> to_texts(const std::set<QueuePairType>& types)
-{
-    std::vector<std::string> texts;
-    texts.reserve(types.size());
-    for (const auto type : types) {
-        texts.emplace_back(to_string(type));
-    }
-    return texts;
 }
 
 void write_override(Writer& writer, const LevelOverride& each)
@@ -254,24 +245,7 @@ void write(Writer& writer, const Request& request, const Result<PathResult>& res
 
 void write(Writer& writer, const Capabilities& capabilities)
 {
-    Answer<kCapabilityKeys> dict(writer);
-    dict.set("scheduling", capabilities.scheduling);
-    dict.set("shares", capabilities.shares);
-    dict.set("rate-caps", capabilities.rate_caps);
-    dict.set("max-depth", capabilities.max_depth);
-    dict.set("max-leaves", capabilities.max_leaves);
-    dict.set("max-elements", capabilities.max_elements);
-    dict.set("max-share", capabilities.max_share);
-    dict.set("responder-leaf", capabilities.responder_leaf);
-    dict.set("attachable", to_texts(capabilities.attachable));
-    dict.set("pacing", to_texts(capabilities.pacing.supported_types));
-    if (capabilities.pacing.table_size != 0) {
-        dict.set("pacing-table-size", capabilities.pacing.table_size);
-    }
-    dict.set("pacing-burst", capabilities.pacing.burst);
-    dict.set("pacing-typical-packet", capabilities.pacing.typical_packet);
-    dict.set("pacing-min-rate", kbps(capabilities.pacing.min_rate));
-    dict.set("pacing-max-rate", kbps(capabilities.pacing.max_rate));
+    api::write(writer, capabilities);
 }
 
 void write(Writer& writer, const CounterReading& reading)
@@ -285,21 +259,11 @@ void write(Writer& writer, const CounterReading& reading)
 
 void write(Writer& writer, const std::vector<SelfTestStep>& steps)
 {
-    write_dicts(writer, steps, [](Writer& to, const SelfTestStep& step) {
-        Answer<kSelfTestKeys> dict(to);
-        dict.set("name", step.name);
-        dict.set("passed", step.passed);
-        if (step.sys_errno != 0) {
-            dict.set("errno", static_cast<std::uint32_t>(step.sys_errno));
-        }
-        if (step.status != 0) {
-            dict.set("status", step.status);
-        }
-        if (step.syndrome != 0) {
-            dict.set("syndrome", step.syndrome);
-        }
-        dict.set_text("remark", step.remark);
-    });
+    std::vector<api::SelfTestRecord> records;
+    for (const auto& [name, passed, sys_errno, status, syndrome, remark] : steps) {
+        records.push_back({name, passed, static_cast<std::uint32_t>(sys_errno), status, syndrome, remark});
+    }
+    api::write(writer, records);
 }
 
 void write(Writer& writer, const std::vector<DeviceAttribute>& attributes)
@@ -314,29 +278,24 @@ void write(Writer& writer, const std::vector<DeviceAttribute>& attributes)
 
 void write_tree(Writer& writer, const DeviceStatus& status)
 {
-    writer.open('a', "a{sv}");
+    std::vector<api::TreeElement> elements;
     if (status.snapshot) {
         const auto& snapshot = *status.snapshot;
         for (const auto& [path, element] : without_ids(snapshot.actual).tree) {
-            Answer<kTreeKeys> dict(writer);
-            dict.set("path", path.text());
-            dict.set_text("parent", element.parent.text());
-            dict.set("kind", to_string(element.kind));
+            api::TreeElement record{path.text(), element.parent.text(), element.kind, {}, element.attributes.max_rate};
+            record.requested = requested_of(status.requested, path);
             if (!path.is_root()) {
-                dict.set("share", element.attributes.share);
+                record.share = element.attributes.share;
             }
-            const RequestedRate requested = requested_of(status.requested, path);
-            dict.set("requested-share", requested.share);
-            dict.set("requested-min-rate", kbps(requested.min_rate));
-            dict.set("max-rate", kbps(element.attributes.max_rate));
             if (element.kind == ElementKind::Leaf) {
                 const auto inside = snapshot.queue_pairs_in.find(path);
-                dict.set("queue-pairs", inside == snapshot.queue_pairs_in.end() ? 0U : inside->second);
+                record.queue_pairs = inside == snapshot.queue_pairs_in.end() ? 0U : inside->second;
             }
-            dict.set("draining", std::ranges::find(snapshot.draining, path) != snapshot.draining.end());
+            record.draining = std::ranges::find(snapshot.draining, path) != snapshot.draining.end();
+            elements.push_back(std::move(record));
         }
     }
-    writer.close();
+    api::write(writer, elements);
 }
 
 void write(Writer& writer, const AdoptionStatus& adoption)

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "daemon/bus/answer.h"
-#include "lib/tree/described_plan.h"
+#include "lib/api/plan.h"
 
 namespace rdmaqos {
 namespace {
@@ -59,21 +59,11 @@ void write_one(Writer& writer, const Diagnostic& diagnostic, Quote quote)
     }
 }
 
-void write_one(Writer& writer, const std::string& device, const Finding& finding,
-               FindingVerdict verdict = FindingVerdict::Harmless)
+// `device`: empty where it is known anyway.
+api::FindingRecord to_record(const JudgedFinding& judged, const std::string& device)
 {
-    Answer<kFindingKeys> dict(writer);
-    dict.set_text("device", device);
-    dict.set("kind", to_string(finding.kind));
-    dict.set("severity", finding.is_error ? "error" : "warning");
-    if (verdict != FindingVerdict::Harmless) {
-        dict.set("verdict", to_string(verdict));
-    }
-    dict.set_text("path", finding.path.text());
-    dict.set_text("requested", finding.requested);
-    dict.set_text("achievable", finding.achievable);
-    dict.set_text("reason", finding.why);
-    dict.set("message", to_string(finding));
+    const bool matters = judged.verdict != FindingVerdict::Harmless;
+    return api::to_record(judged.finding, device, matters ? to_string(judged.verdict) : std::string_view());
 }
 
 // What is written of diagnostics in any report.
@@ -136,87 +126,6 @@ void write_one(Writer& writer, const LevelLoss& loss)
     dict.set("queue-pairs", loss.queue_pairs);
 }
 
-void write_one(Writer& writer, const std::pair<const ElementPath, BusyRate>& rate)
-{
-    Answer<kClassRateKeys> dict(writer);
-    dict.set("class", rate.first.text());
-    dict.set("before", kbps(rate.second.before));
-    dict.set("after", kbps(rate.second.after));
-}
-
-std::string change_of(const DescribedElement& element)
-{
-    if (element.before == element.after) {
-        return {};
-    }
-    return std::string(to_string(!element.before  ? DescribedOperation::Kind::Create
-                                 : !element.after ? DescribedOperation::Kind::Destroy
-                                                  : DescribedOperation::Kind::Modify));
-}
-
-void write_one(Writer& writer, const DescribedElement& element)
-{
-    Answer<kPlannedElementKeys> dict(writer);
-    dict.set("path", element.path.text());
-    dict.set_text("parent", element.parent.text());
-    dict.set("kind", to_string(element.kind));
-    dict.set_text("change", change_of(element));
-    if (element.before) {
-        dict.set("share-before", element.before->share);
-        dict.set("requested-share-before", element.requested_before.share);
-        dict.set("requested-min-rate-before", kbps(element.requested_before.min_rate));
-        dict.set("max-rate-before", kbps(element.before->max_rate));
-    }
-    if (element.after) {
-        dict.set("share-after", element.after->share);
-        dict.set("requested-share-after", element.requested_after.share);
-        dict.set("requested-min-rate-after", kbps(element.requested_after.min_rate));
-        dict.set("max-rate-after", kbps(element.after->max_rate));
-    }
-    dict.set("queue-pairs-before", element.queue_pairs_before);
-    dict.set("queue-pairs-after", element.queue_pairs_after);
-}
-
-void write_one(Writer& writer, const DescribedOperation& operation)
-{
-    Answer<kOperationKeys> dict(writer);
-    dict.set("operation", to_string(operation.kind));
-    dict.set_text("path", operation.path.text());
-    if (operation.kind == DescribedOperation::Kind::Create) {
-        dict.set_text("parent", operation.parent.text());
-        dict.set("kind", to_string(operation.element_kind));
-    }
-    dict.set("share-before", operation.share_before);
-    dict.set("share-after", operation.share);
-    dict.set("max-rate-before", kbps(operation.max_rate_before));
-    dict.set("max-rate-after", kbps(operation.max_rate));
-    if (operation.kind == DescribedOperation::Kind::Move || operation.kind == DescribedOperation::Kind::Limit) {
-        dict.set("queue-pair", operation.queue_pair);
-    }
-    dict.set_text("leaf-before", operation.leaf_before.text());
-    dict.set_text("leaf-after", operation.leaf.text());
-    dict.set_text("responder-leaf-before", operation.responder_leaf_before.text());
-    dict.set_text("responder-leaf-after", operation.responder_leaf.text());
-    if (const auto& limit = operation.limit_before) {
-        dict.set("rate-before", limit->rate.kbps());
-        dict.set("max-burst-before", limit->max_burst);
-        dict.set("typical-packet-before", limit->typical_packet);
-    }
-    if (const auto& limit = operation.limit) {
-        dict.set("rate-after", limit->rate.kbps());
-        dict.set("max-burst-after", limit->max_burst);
-        dict.set("typical-packet-after", limit->typical_packet);
-    }
-    dict.set("message", to_string(operation));
-}
-
-void write_one(Writer& writer, const Unreachable& unreachable)
-{
-    Answer<kUnreachableKeys> dict(writer);
-    dict.set("path", unreachable.path.text());
-    dict.set("message", unreachable.why);
-}
-
 void write_one(Writer& writer, const LeftOutDevice& device)
 {
     Answer<kLeftOutKeys> dict(writer);
@@ -229,16 +138,15 @@ constexpr auto kWriteOne = [](Writer& writer, const auto& one) { write_one(write
 
 void write_plan(Writer& writer, const DevicePlan& plan)
 {
-    const DescribedPlan described = describe(plan.before, plan.plan, plan.requested_before, plan.requested_after);
-    Answer<kDevicePlanKeys> dict(writer);
-    dict.set("device", plan.device);
-    dict.set_list("tree", described.tree, kWriteOne);
-    dict.set_list("operations", described.operations, kWriteOne);
-    dict.set_list("unreachable", described.unreachable, kWriteOne);
-    dict.set_list("findings", plan.findings,
-                  [](Writer& to, const JudgedFinding& one) { write_one(to, "", one.finding, one.verdict); });
-    dict.set("link-speed", plan.link_speed.kbps());
-    dict.set_list("rates", plan.rates, kWriteOne);
+    api::DevicePlan record;
+    record.device = plan.device;
+    record.plan = describe(plan.before, plan.plan, plan.requested_before, plan.requested_after);
+    for (const auto& finding : plan.findings) {
+        record.findings.push_back(to_record(finding, {}));
+    }
+    record.link_speed = plan.link_speed;
+    record.rates = plan.rates;
+    api::write(writer, record);
 }
 
 // `device`: where it is not known anyway.
@@ -282,7 +190,7 @@ void set_outcome(Answer<kReloadKeys>& dict, const ReloadOutcome& outcome, Quote 
     dict.set_text("revision", outcome.revision);
     set_diagnostics(dict, outcome.diagnostics, quote);
     dict.set_list("findings", outcome.findings,
-                  [](Writer& to, const JudgedFinding& one) { write_one(to, one.device, one.finding, one.verdict); });
+                  [](Writer& to, const JudgedFinding& one) { api::write(to, to_record(one, one.device)); });
     dict.set_list("left-out", outcome.left_out, kWriteOne);
     dict.set("unanswered", outcome.unanswered);
     dict.set_list("lost-levels", outcome.losses, kWriteOne);
@@ -395,17 +303,14 @@ void write(Writer& writer, const std::vector<DeviceDrift>& results)
 
 void write_findings(Writer& writer, const DeviceStatus& status)
 {
-    writer.open('a', "a{sv}");
+    std::vector<api::FindingRecord> records;
     for (const auto& finding : status.findings) {
-        write_one(writer, "", finding);
+        records.push_back(api::to_record(finding));
     }
     for (const auto& note : status.attach_notes) {
-        Answer<kFindingKeys> dict(writer);
-        dict.set("kind", "attach-mode");
-        dict.set("severity", "warning");
-        dict.set("message", note);
+        records.push_back({.kind = "attach-mode", .severity = "warning", .message = note});
     }
-    writer.close();
+    api::write(writer, records);
 }
 
 void write_failures(Writer& writer, const DeviceStatus& status)

@@ -188,7 +188,8 @@ std::string creation(const DescribedOperation& operation)
     if (operation.parent.empty()) {
         return "create root /";
     }
-    auto text = fmt::format("create {} {}", to_string(operation.element_kind), name(operation.path));
+    auto text = fmt::format("create {} {}", to_string(operation.element_kind.value_or(ElementKind::Node)),
+                            name(operation.path));
     if (operation.parent != operation.path.parent()) {
         text += " below " + name(operation.parent);
     }
@@ -237,15 +238,9 @@ std::string_view to_string(DescribedOperation::Kind kind)
     return std::ranges::find(kOperationNames, kind, [](const auto& entry) { return entry.first; })->second;
 }
 
-std::optional<DescribedOperation::Kind> parse_operation_kind(std::string_view text)
-{
-    const auto* found = std::ranges::find(kOperationNames, text, [](const auto& entry) { return entry.second; });
-    return found == kOperationNames.end() ? std::nullopt : std::optional(found->first);
-}
-
 std::string to_string(const DescribedOperation& operation, std::size_t queue_pairs)
 {
-    const std::string subject = queue_pairs == 1 ? fmt::format("queue pair {}", operation.queue_pair)
+    const std::string subject = queue_pairs == 1 ? fmt::format("queue pair {}", operation.queue_pair.value_or(0))
                                                  : fmt::format("{} queue pairs", queue_pairs);
     switch (operation.kind) {
     case DescribedOperation::Kind::Create:

@@ -36,14 +36,14 @@ struct DescribedOperation {
     Kind kind = Kind::Create;
     // Create, Modify, Destroy: of the element. A cap that is lifted has a `max_rate_before` alone.
     ElementPath path;
-    ElementPath parent;                                 // Create
-    ElementKind element_kind = ElementKind::Node;       // Create
+    ElementPath parent;                         // Create
+    std::optional<ElementKind> element_kind;    // Create
     std::optional<std::uint32_t> share_before;
     std::optional<std::uint32_t> share;
     std::optional<Bandwidth> max_rate_before;
     std::optional<Bandwidth> max_rate;
     // Move, Limit: of the queue pair. An empty path: in no leaf.
-    std::uint32_t queue_pair = 0;
+    std::optional<std::uint32_t> queue_pair;
     ElementPath leaf_before;
     ElementPath leaf;
     ElementPath responder_leaf_before;
@@ -55,7 +55,6 @@ struct DescribedOperation {
 };
 
 [[nodiscard]] std::string_view to_string(DescribedOperation::Kind kind);    // "create"
-[[nodiscard]] std::optional<DescribedOperation::Kind> parse_operation_kind(std::string_view text);
 
 // "modify /tenants/rpc: share 60 -> 40". Of several queue pairs that fare alike: "move 1500 queue pairs from /a to /b".
 [[nodiscard]] std::string to_string(const DescribedOperation& operation, std::size_t queue_pairs = 1);

@@ -118,7 +118,7 @@ std::string summary(const DescribedPlan& plan)
     for (const auto& operation : plan.operations) {
         ++counts[operation.kind];
         if (operation.kind == DescribedOperation::Kind::Move) {
-            moved.insert(operation.queue_pair);
+            moved.insert(operation.queue_pair.value_or(0));
         }
     }
     auto text = fmt::format("{}: {} created, {} changed, {} destroyed", counted(plan.operations.size(), "operation"),

@@ -94,7 +94,7 @@ TEST(HardwareReport, WhatTheDeviceSaysIsMadePrintable)
 {
     DeviceView device = sample_hardware();
     device.attributes.push_back({"x\x1b[1m", "y\x1b[2m", "z\x1b[3m"});
-    device.self_test.push_back(dict({{"name", "s\x1b[4m"}, {"passed", true}, {"remark", "r\x1b[5m"}}));
+    device.self_test.push_back({"s\x1b[4m", true, 0, 0, 0, "r\x1b[5m"});
     EXPECT_THAT(render_hardware_report(report_of({device}), Colour::Off), Not(HasSubstr("\x1b")));
 }
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/api/json.h"
+#include "lib/api/plan.h"
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/sample.h"
 #include "tools/rdma-qosctl/output/json.h"
@@ -143,7 +145,7 @@ TEST(Json, DiagnosticsAndFindings)
         "\n");
     const Finding finding{FindingKind::MinRateMissed, true, ElementPath("/a"), "10 Gbit/s", "8 Gbit/s", "shares"};
     EXPECT_EQ(
-        to_line(to_json(to_dict(finding))),
+        to_line(api::to_json(api::to_record(finding))),
         R"({"kind":"min-rate-missed","severity":"error","path":"/a","requested":"10 Gbit/s","achievable":"8 Gbit/s",)"
         R"("reason":"shares","message":"/a: requested 10 Gbit/s, achievable 8 Gbit/s: shares"})"
         "\n");

@@ -114,7 +114,7 @@ TEST_F(Offline, PlanAgainstAnEmptyDevice)
 {
     const auto read = load_policy({}, root_);
     ASSERT_TRUE(read.value);
-    const DevicePlanView plan = plan_for(*read.value, default_target(), Settings{});
+    const api::DevicePlan plan = plan_for(*read.value, default_target(), Settings{});
     EXPECT_EQ(plan.device, "default profile");
     std::string text = render_plan(plan.plan);
     for (const auto& operation : plan.plan.operations) {

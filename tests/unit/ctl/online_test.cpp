@@ -65,8 +65,8 @@ TEST(Online, Device)
     EXPECT_EQ(device.bond, "bond0");
     EXPECT_EQ(device.attach_reason, "because");
     ASSERT_EQ(device.self_test.size(), 2U);
-    EXPECT_TRUE(flag_of(device.self_test[0], "passed"));
-    EXPECT_EQ(number_of(device.self_test[1], "errno"), 121U);
+    EXPECT_TRUE(device.self_test[0].passed);
+    EXPECT_EQ(device.self_test[1].sys_errno, 121U);
     ASSERT_EQ(device.attributes.size(), 2U);
     EXPECT_EQ(device.attributes[0].meaning, "many");
     EXPECT_EQ(device.attributes[1].value, "unsupported");

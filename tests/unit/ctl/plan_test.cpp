@@ -64,9 +64,9 @@ DescribedPlan sample_plan(bool changes)
     return plan;
 }
 
-DevicePlanView plan(const std::string& device, DescribedPlan described, std::map<std::string, BusyRate> rates)
+api::DevicePlan plan(const std::string& device, DescribedPlan described, std::map<std::string, BusyRate> rates)
 {
-    DevicePlanView view{device, std::move(described), {}, Bandwidth::from_gbps(100), {}};
+    api::DevicePlan view{device, std::move(described), {}, Bandwidth::from_gbps(100), {}};
     for (const auto& [path, rate] : rates) {
         view.rates[ElementPath(path)] = rate;
     }
@@ -89,7 +89,7 @@ TEST(Render, Plans)
               {"/old", {gbps(10), {}}},
               {"/rpc", {gbps(60), gbps(60)}}}),
         plan("mlx5_1/1", sample_plan(false), {{"/bulk", {gbps(30), gbps(30)}}, {"/rpc", {gbps(60), gbps(60)}}})};
-    report.plans[0].findings = {dict({{"message", "/x: requested share 200, achievable 100: the device's maximum"}})};
+    report.plans[0].findings = {{.message = "/x: requested share 200, achievable 100: the device's maximum"}};
     expect_golden("ctl/plans-no-session.txt", render_plans(report, false, Colour::Off));
     report.levels = {dict({{"level", "bulk"}, {"change", "changed"}, {"message", "share 30 -> 40"}})};
     const auto change = [](const char* part, const char* name, const char* message) {
@@ -112,7 +112,7 @@ TEST(Render, ARefusedPlan)
     report.accepted = false;
     report.plans = {plan("mlx5_0/1", sample_plan(false), {}), plan("mlx5_1/1", sample_plan(false), {})};
     const auto finding = [](const char* message, const char* verdict) {
-        return dict({{"severity", "error"}, {"message", message}, {"verdict", verdict}});
+        return api::FindingRecord{.severity = "error", .verdict = verdict, .message = message};
     };
     report.plans[0].findings = {finding("/x: requested min-rate 9 Gbit/s, achievable 8 Gbit/s: the port", "known")};
     report.plans[1].findings = {finding("/y: requested min-rate 9 Gbit/s, achievable 8 Gbit/s: the port", "refuses")};

@@ -76,16 +76,13 @@ constexpr Case kCases[] = {
          world.devices[0].failures = {dict({{"message", "create /x: no"}})};
      },
      true, "mlx5_0/1: create /x: no"},
-    {"finding",
-     [](World& world) {
-         world.devices[0].findings = {dict({{"message", "asked much"}})};
-     },
-     false, "mlx5_0/1: asked much"},
+    {"finding", [](World& world) { world.devices[0].findings = {{.message = "asked much"}}; }, false,
+     "mlx5_0/1: asked much"},
     {"degraded by a finding",
      [](World& world) {
          world.devices[0].state = "degraded";
          world.devices[0].reason = "/x: asked much";
-         world.devices[0].findings = {dict({{"message", "/x: asked much"}})};
+         world.devices[0].findings = {{.message = "/x: asked much"}};
      },
      true, "mlx5_0/1 is degraded: /x: asked much"},
     {"draining", [](World& world) { world.devices[0].tree[1].draining = true; }, false,

@@ -191,16 +191,11 @@ inline DeviceView sample_hardware()
     device.attach_reason = "the device refuses the leaf of another process (port enx1070fdaa0000 in bond-storage)";
     device.capabilities.pacing.burst = true;
     device.self_test = {
-        dict({{"name", "create a leaf"}, {"passed", true}}),
-        dict({{"name", "attach in INIT"},
-              {"passed", false},
-              {"errno", 121U},
-              {"status", std::uint8_t{3}},
-              {"syndrome", 0x51c00aU},
-              {"remark",
-               "a queue pair of one process may not use the leaf of another, so each process gets a tree of its own, "
-               "seen from 1070:fd03:00aa:0001"}}),
-        dict({{"name", "detach"}, {"passed", false}, {"errno", 4711U}}),
+        {"create a leaf", true},
+        {"attach in INIT", false, 121, 3, 0x51c00a,
+         "a queue pair of one process may not use the leaf of another, so each process gets a tree of its own, "
+         "seen from 1070:fd03:00aa:0001"},
+        {"detach", false, 4711},
     };
     device.attributes = {
         {"orig_attr.fw_ver", "22.31.1014", "what the self-test found holds for this firmware"},
@@ -352,8 +347,8 @@ inline World troubled_world()
     world.devices[0].reason = "1 element cannot be made: the device is out of leaves";
     world.devices[0].failures = {dict({{"message", "create /tenants/rpc/pid:9: no space (tried 3 times)"}})};
     world.devices[0].findings = {
-        dict({{"kind", "min-rate-missed"},
-              {"message", "/tenants: requested min-rate 10 Gbit/s, achievable 8.333 Gbit/s: shares are 1 to 100"}})};
+        {.kind = "min-rate-missed",
+         .message = "/tenants: requested min-rate 10 Gbit/s, achievable 8.333 Gbit/s: shares are 1 to 100"}};
     world.devices[0].leaves_free = 0;
     world.devices[0].leaves_used = 256;
     world.devices[0].tree[1].draining = true;

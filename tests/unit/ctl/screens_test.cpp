@@ -110,8 +110,9 @@ std::string draw_device(const Screen& screen)
 std::string draw_refusing_device(const Screen& screen)
 {
     DeviceView device = sample_hardware();
-    device.findings = {message(
-        fmt::format("{}: requested min-rate 10 Gbit/s, achievable 8.333 Gbit/s: shares are 1 to 100", kWideClass))};
+    device.findings = {
+        {.message = fmt::format("{}: requested min-rate 10 Gbit/s, achievable 8.333 Gbit/s: shares are 1 to 100",
+                                kWideClass)}};
     device.failures = {message(fmt::format("create {}: no space (tried 3 times)", kWideLeaf))};
     return render_device(device, screen);
 }

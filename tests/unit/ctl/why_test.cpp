@@ -42,11 +42,11 @@ std::vector<bus::Dict> both()
     return {queue_pair(17, "rpc", "/tenants/rpc/pid:4711"), queue_pair(18, "rpc", "/tenants/rpc/pid:4711")};
 }
 
-TreeElementView* find(World& world, const std::string& path)
+api::TreeElement* find(World& world, const std::string& path)
 {
     auto& tree = world.devices[0].tree;
     const auto found = std::find_if(tree.begin(), tree.end(),
-                                    [&](const TreeElementView& element) { return element.path == path; });
+                                    [&](const api::TreeElement& element) { return element.path == path; });
     return found == tree.end() ? nullptr : &*found;
 }
 

@@ -204,8 +204,10 @@ inline PlanReport wide_plan()
                  {path, root, ElementKind::Leaf, ElementAttributes{60, modify.max_rate_before},
                   ElementAttributes{40, modify.max_rate}, 16, 1600}};
     plan.operations = {modify};
-    const bus::Dict finding = message(fmt::format(
-        "{}: requested min-rate 10 Gbit/s, achievable 8.333 Gbit/s: its parent is capped at 25 Gbit/s", kWideClass));
+    const api::FindingRecord finding{
+        .message = fmt::format(
+            "{}: requested min-rate 10 Gbit/s, achievable 8.333 Gbit/s: its parent is capped at 25 Gbit/s",
+            kWideClass)};
     report.plans = {{"rocep59s0f0np0/1",
                      plan,
                      {finding},

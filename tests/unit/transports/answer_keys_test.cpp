@@ -10,6 +10,8 @@
 #include "daemon/bus/convert_out.h"
 #include "daemon/bus/convert_report.h"
 #include "daemon/bus/host_listing.h"
+#include "lib/api/device.h"
+#include "lib/api/plan.h"
 #include "tests/support/bus_pair.h"
 
 namespace rdmaqos {
@@ -259,10 +261,12 @@ TEST(AnswerKeys, OfDevices)
     capabilities.pacing.table_size = 128;
     capabilities.pacing.min_rate = kSomeRate;
     capabilities.pacing.max_rate = kSomeRate;
-    expect_all(kCapabilityKeys, keys_in(written([&](Writer& writer) { write(writer, capabilities); })), "capabilities");
+    expect_all(api::rows<Capabilities>(), keys_in(written([&](Writer& writer) { write(writer, capabilities); })),
+               "capabilities");
     expect_all(kCounterKeys, keys_in(written([](Writer& writer) { write(writer, CounterReading{}); })), "counters");
     const std::vector<SelfTestStep> steps{{"create a leaf", false, 121, 3, 7, "refused"}};
-    expect_all(kSelfTestKeys, keys_in(written([&](Writer& writer) { write(writer, steps); })), "self-test");
+    expect_all(api::rows<api::SelfTestRecord>(), keys_in(written([&](Writer& writer) { write(writer, steps); })),
+               "self-test");
 
     auto snapshot = std::make_shared<Snapshot>();
     snapshot->actual.elements = {{ElementId{1}, {kTreeRoot, ElementKind::Node, std::nullopt, {}}},
@@ -274,13 +278,14 @@ TEST(AnswerKeys, OfDevices)
     status.requested = {{kSomeLeaf, {60, kSomeRate}}};
     status.findings = {kSomeFinding};
     status.attach_notes = {"a note"};
-    expect_all(kTreeKeys, keys_in(written([&](Writer& writer) { write_tree(writer, status); })), "tree");
+    expect_all(api::rows<api::TreeElement>(), keys_in(written([&](Writer& writer) { write_tree(writer, status); })),
+               "tree");
     Keys failures = keys_in(written([&](Writer& writer) { write_failures(writer, status); }));
     failures.insert("device s");    // of a report
     expect_all(kFailureKeys, failures, "failures");
     Keys findings = keys_in(written([&](Writer& writer) { write_findings(writer, status); }));
     findings.insert({"device s", "verdict s"});    // of a report
-    expect_all(kFindingKeys, findings, "findings");
+    expect_all(api::rows<api::FindingRecord>(), findings, "findings");
 
     const auto result = written([&](Writer& writer) {
         write(writer, DeviceReconcile{"mlx5_0/1", 2, snapshot->failures});
@@ -315,7 +320,7 @@ TEST(AnswerKeys, OfReloads)
         keys_in(written([&](Writer& writer) { write(writer, outcome, Quote::Lines); })).contains("seconds-left u"));
     expect_all(kTrialKeys, keys_in(written([&](Writer& writer) { write(writer, trial.trial); })), "trial");
     expect_all(kDiagnosticKeys, keys_in(at(report, "diagnostics")), "diagnostics");
-    expect_all(kFindingKeys, keys_in(at(report, "findings")), "findings");
+    expect_all(api::rows<api::FindingRecord>(), keys_in(at(report, "findings")), "findings");
     expect_all(kLeftOutKeys, keys_in(at(report, "left-out")), "left-out");
     expect_all(kFailureKeys, keys_in(at(report, "failures")), "failures");
 
@@ -369,11 +374,11 @@ TEST(AnswerKeys, OfPlans)
     expect_all(kSessionChangeKeys, keys_in(at(plan, "sessions")), "sessions");
     expect_all(kLostLevelKeys, keys_in(at(plan, "lost-levels")), "lost levels");
     const auto& one = at(plan, "devices");
-    expect_all(kDevicePlanKeys, keys_in(one), "devices");
-    expect_all(kPlannedElementKeys, keys_in(at(one, "tree")), "tree");
-    expect_all(kOperationKeys, keys_in(at(one, "operations")), "operations");
-    expect_all(kUnreachableKeys, keys_in(at(one, "unreachable")), "unreachable");
-    expect_all(kClassRateKeys, keys_in(at(one, "rates")), "rates");
+    expect_all(api::rows<api::DevicePlan>(), keys_in(one), "devices");
+    expect_all(api::rows<DescribedElement>(), keys_in(at(one, "tree")), "tree");
+    expect_all(api::rows<DescribedOperation>(), keys_in(at(one, "operations")), "operations");
+    expect_all(api::rows<Unreachable>(), keys_in(at(one, "unreachable")), "unreachable");
+    expect_all(api::rows<std::pair<ElementPath, BusyRate>>(), keys_in(at(one, "rates")), "rates");
 }
 
 }    // namespace

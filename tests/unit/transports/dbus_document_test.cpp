@@ -11,6 +11,8 @@
 
 #include "daemon/bus/answer_keys.h"
 #include "daemon/bus/request_keys.h"
+#include "lib/api/device.h"
+#include "lib/api/plan.h"
 #include "tests/support/golden.h"
 
 namespace rdmaqos::test {
@@ -74,7 +76,7 @@ const std::map<std::string, std::string>& tables()
         {"session count", table_of(kSessionCountKeys)},
         {"path answer", table_of(kPathAnswerKeys)},
         {"diagnostic", table_of(kDiagnosticKeys)},
-        {"finding", table_of(kFindingKeys)},
+        {"finding", table_of(api::rows<api::FindingRecord>())},
         {"reload", table_of(kReloadKeys)},
         {"trial", table_of(kTrialKeys)},
         {"left out", table_of(kLeftOutKeys)},
@@ -83,20 +85,20 @@ const std::map<std::string, std::string>& tables()
         {"changed part", table_of(kPartChangeKeys)},
         {"moved session", table_of(kSessionChangeKeys)},
         {"lost level", table_of(kLostLevelKeys)},
-        {"device plan", table_of(kDevicePlanKeys)},
-        {"planned element", table_of(kPlannedElementKeys)},
-        {"operation", table_of(kOperationKeys)},
-        {"unreachable", table_of(kUnreachableKeys)},
-        {"class rate", table_of(kClassRateKeys)},
+        {"device plan", table_of(api::rows<api::DevicePlan>())},
+        {"planned element", table_of(api::rows<DescribedElement>())},
+        {"operation", table_of(api::rows<DescribedOperation>())},
+        {"unreachable", table_of(api::rows<Unreachable>())},
+        {"class rate", table_of(api::rows<std::pair<ElementPath, BusyRate>>())},
         {"device result", table_of(kDeviceResultKeys)},
         {"failure", table_of(kFailureKeys)},
         {"drift", table_of(kDriftKeys)},
         {"level", table_of(kLevelKeys)},
         {"override", table_of(kOverrideKeys)},
-        {"capabilities", table_of(kCapabilityKeys)},
+        {"capabilities", table_of(api::rows<Capabilities>())},
         {"counters", table_of(kCounterKeys)},
-        {"self-test", table_of(kSelfTestKeys)},
-        {"tree", table_of(kTreeKeys)},
+        {"self-test", table_of(api::rows<api::SelfTestRecord>())},
+        {"tree", table_of(api::rows<api::TreeElement>())},
         {"adoption", table_of(kAdoptionKeys)},
         {"running file", table_of(kRunningFileKeys)},
         {"refused device", table_of(kRefusedDeviceKeys)},

@@ -116,7 +116,7 @@ Compiled compile_for(const Policy& policy, const Target& target, const Settings&
     return compile({tree_spec_for(policy, target), {}, target.capabilities, target.link_speed, settings.leaf_reserve});
 }
 
-DevicePlanView plan_for(const Policy& policy, const Target& target, const Settings& settings)
+api::DevicePlan plan_for(const Policy& policy, const Target& target, const Settings& settings)
 {
     const Compiled compiled = compile_for(policy, target, settings);
     std::set<ElementPath> classes;
@@ -126,11 +126,11 @@ DevicePlanView plan_for(const Policy& policy, const Target& target, const Settin
             classes.insert(leaves.responder_leaf);
         }
     }
-    DevicePlanView view;
+    api::DevicePlan view;
     view.device = target.device;
     view.plan = describe({}, diff({compiled.tree, {}}, {}, target.capabilities), {}, compiled.requested);
     for (const auto& finding : judge({{target.device, {}, compiled.findings}}, settings.on_unsupported)) {
-        view.findings.push_back(to_dict(finding));
+        view.findings.push_back(to_record(finding));
     }
     view.link_speed = target.link_speed;
     view.rates = compare_busy_rates({}, compiled.tree, target.link_speed, classes);

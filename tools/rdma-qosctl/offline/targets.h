@@ -44,6 +44,6 @@ struct Target {
 
 [[nodiscard]] Compiled compile_for(const Policy& policy, const Target& target, const Settings& settings);
 // What the policy would do to an empty device on which nothing has run.
-[[nodiscard]] DevicePlanView plan_for(const Policy& policy, const Target& target, const Settings& settings);
+[[nodiscard]] api::DevicePlan plan_for(const Policy& policy, const Target& target, const Settings& settings);
 
 }    // namespace rdmaqos::ctl

@@ -55,16 +55,17 @@ std::string beside(std::string_view head, std::size_t at, const std::vector<std:
     return text;
 }
 
-std::string answer_of(const bus::Dict& step)
+std::string answer_of(const api::SelfTestRecord& step)
 {
     std::vector<std::string> parts;
-    if (const auto number = find_number(step, "errno")) {
-        parts.push_back(errno_name(*number));
+    if (step.sys_errno != 0) {
+        parts.push_back(errno_name(step.sys_errno));
     }
-    for (const std::string_view key : {"status", "syndrome"}) {
-        if (const auto number = find_number(step, key)) {
-            parts.push_back(fmt::format("{} {:#x}", key, *number));
-        }
+    if (step.status != 0) {
+        parts.push_back(fmt::format("status {:#x}", step.status));
+    }
+    if (step.syndrome != 0) {
+        parts.push_back(fmt::format("syndrome {:#x}", step.syndrome));
     }
     return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -101,21 +102,19 @@ std::string render_attributes(const std::vector<AttributeView>& attributes, cons
     return text;
 }
 
-std::string render_self_test(const std::vector<bus::Dict>& steps, const Screen& screen)
+std::string render_self_test(const std::vector<api::SelfTestRecord>& steps, const Screen& screen)
 {
     constexpr std::size_t kAt = 10;    // behind "  passed  "
     const std::size_t left = columns_on(screen) - std::min(columns_on(screen) - 1, kAt);
     std::string text;
     for (const auto& step : steps) {
         const std::string answer = answer_of(step);
-        const std::string line = fmt::format("{}{}{}", printable(text_of(step, "name")), answer.empty() ? "" : ": ",
-                                             answer);
-        const bool passed = flag_of(step, "passed");
+        const std::string line = fmt::format("{}{}{}", printable(step.name), answer.empty() ? "" : ": ", answer);
         text += fmt::format("{}{}{}{}\n", kIndent,
-                            styled(passed ? "passed" : "failed", passed ? Style::Good : Style::Bad, screen), kIndent,
-                            sentence_on(screen, kAt, kAt, line));
-        if (const std::string remark = text_of(step, "remark"); !remark.empty()) {
-            text += beside("", kAt, wrap(fmt::format("({})", printable(remark)), left), Style::Faint, screen);
+                            styled(step.passed ? "passed" : "failed", step.passed ? Style::Good : Style::Bad, screen),
+                            kIndent, sentence_on(screen, kAt, kAt, line));
+        if (!step.remark.empty()) {
+            text += beside("", kAt, wrap(fmt::format("({})", printable(step.remark)), left), Style::Faint, screen);
         }
     }
     return text;

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/api/json.h"
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/world/reports.h"
@@ -65,7 +66,7 @@ Json check_json(const CheckReport& report)
     for (const auto& device : report.devices) {
         Json findings = Json::array();
         for (const auto& finding : device.findings) {
-            findings.push_back(to_json(to_dict(finding)));
+            findings.push_back(api::to_json(to_record(finding)));
         }
         devices.push_back({{"device", device.device},
                            {"elements", device.elements},

@@ -219,7 +219,7 @@ std::string render_device(const DeviceView& device, const Screen& screen)
     }
     std::string text = fields.render(screen);
     for (const auto& finding : device.findings) {
-        text += labelled("finding:", Style::Warning, text_of(finding, "message"), screen);
+        text += labelled("finding:", Style::Warning, finding.message, screen);
     }
     for (const auto& failure : device.failures) {
         text += labelled("failure:", Style::Bad, text_of(failure, "message"), screen);

@@ -59,7 +59,7 @@ std::string change_text(const std::optional<Bandwidth>& before, const std::optio
 }
 
 // What all classes get together, before or after; empty: there is no class.
-std::optional<Bandwidth> together(const DevicePlanView& plan, std::optional<Bandwidth> BusyRate::*side)
+std::optional<Bandwidth> together(const api::DevicePlan& plan, std::optional<Bandwidth> BusyRate::*side)
 {
     std::optional<Bandwidth> sum;
     for (const auto& [path, rate] : plan.rates) {
@@ -71,7 +71,7 @@ std::optional<Bandwidth> together(const DevicePlanView& plan, std::optional<Band
 }
 
 // What they leave of the port; empty: nothing but what was rounded off, or there is no class.
-std::optional<Bandwidth> left_of_port(const DevicePlanView& plan, std::optional<Bandwidth> BusyRate::*side)
+std::optional<Bandwidth> left_of_port(const api::DevicePlan& plan, std::optional<Bandwidth> BusyRate::*side)
 {
     const auto used = together(plan, side);
     const std::uint64_t tolerated = std::max<std::uint64_t>(plan.link_speed.kbps() / 10'000, plan.rates.size());
@@ -84,7 +84,7 @@ constexpr const char* kLeft = "(left)";
 constexpr const char* kWhyLeft = "(left): no class can use it, because of the max-rates in the tree\n";
 
 // Of an empty device there is nothing to compare with.
-std::string render_rates_of_new(const DevicePlanView& plan, const Screen& screen)
+std::string render_rates_of_new(const api::DevicePlan& plan, const Screen& screen)
 {
     Table table({{"CLASS", Align::Left, Fit::ShortenPath}, {"GETS", Align::Right}, {"OF THE PORT", Align::Right}});
     for (const auto& [path, rate] : plan.rates) {
@@ -103,7 +103,7 @@ struct Unchanged {
     Bandwidth rate;
 };
 
-std::string render_rate_changes(const DevicePlanView& plan, const Screen& screen)
+std::string render_rate_changes(const api::DevicePlan& plan, const Screen& screen)
 {
     Table table({{"CLASS", Align::Left, Fit::ShortenPath},
                  {"NOW", Align::Right},
@@ -140,7 +140,7 @@ std::string render_rate_changes(const DevicePlanView& plan, const Screen& screen
     return table.render(screen) + (left_before || left_after ? kWhyLeft : "");
 }
 
-std::string render_rates(const DevicePlanView& plan, bool offline, const Screen& screen)
+std::string render_rates(const api::DevicePlan& plan, bool offline, const Screen& screen)
 {
     if (plan.rates.empty()) {
         return "";
@@ -181,7 +181,7 @@ std::vector<std::string> each_of(const std::vector<DescribedOperation>& operatio
     return lines;
 }
 
-std::string render_operations(const DevicePlanView& plan, bool verbose, const Screen& screen)
+std::string render_operations(const api::DevicePlan& plan, bool verbose, const Screen& screen)
 {
     const auto& operations = plan.plan.operations;
     std::string text = operations.empty() ? "" : "operations, in order:\n";
@@ -400,13 +400,13 @@ std::string render_changes(const PlanReport& report, bool verbose, const Screen&
 }
 
 // What would happen to a device, without its name.
-std::string plan_body(const DevicePlanView& plan, bool offline, bool verbose, const Screen& screen)
+std::string plan_body(const api::DevicePlan& plan, bool offline, bool verbose, const Screen& screen)
 {
     std::string text = tree_on(screen, render_plan(plan.plan));
     text += render_operations(plan, verbose, screen);
     text += render_rates(plan, offline, screen);
     for (const auto& finding : plan.findings) {
-        text += labelled("finding:", Style::Warning, text_of(finding, "message") + remark_on(finding), screen);
+        text += labelled("finding:", Style::Warning, finding.message + remark_on(finding), screen);
     }
     return text;
 }

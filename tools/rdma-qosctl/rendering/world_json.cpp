@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/api/json.h"
 #include "lib/base/net.h"
 #include "tools/rdma-qosctl/rendering/attributes.h"
 #include "tools/rdma-qosctl/rendering/overrides.h"
@@ -14,47 +15,17 @@
 namespace rdmaqos::ctl {
 namespace {
 
-Json types_json(const std::set<QueuePairType>& types)
-{
-    Json json = Json::array();
-    for (const auto type : types) {
-        json.push_back(std::string(to_string(type)));
-    }
-    return json;
-}
-
-Json capabilities_json(const Capabilities& capabilities)
-{
-    Json json{{"scheduling", capabilities.scheduling},
-              {"shares", capabilities.shares},
-              {"rate-caps", capabilities.rate_caps},
-              {"max-depth", capabilities.max_depth},
-              {"max-leaves", capabilities.max_leaves},
-              {"max-elements", capabilities.max_elements},
-              {"max-share", capabilities.max_share},
-              {"responder-leaf", capabilities.responder_leaf},
-              {"attachable", types_json(capabilities.attachable)},
-              {"pacing", types_json(capabilities.pacing.supported_types)}};
-    json["pacing-burst"] = capabilities.pacing.burst;
-    json["pacing-typical-packet"] = capabilities.pacing.typical_packet;
-    if (capabilities.pacing.table_size > 0) {
-        json["pacing-table-size"] = capabilities.pacing.table_size;
-    }
-    set_rate(json, "pacing-min-rate", capabilities.pacing.min_rate);
-    set_rate(json, "pacing-max-rate", capabilities.pacing.max_rate);
-    return json;
-}
-
 // As the daemon has them, with the name of the errno.
-Json self_test_json(const std::vector<bus::Dict>& steps)
+Json self_test_json(const std::vector<api::SelfTestRecord>& steps)
 {
     Json list = Json::array();
     for (const auto& step : steps) {
         Json json = Json::object();
-        for (const auto& [key, value] : step.entries()) {
-            json[key] = to_json(value);
+        const Json plain = api::to_json(step);
+        for (const auto& [key, value] : plain.items()) {
+            json[key] = value;
             if (key == "errno") {
-                json["errno-name"] = errno_name(number_of(step, key));
+                json["errno-name"] = errno_name(step.sys_errno);
             }
         }
         list.push_back(std::move(json));
@@ -91,11 +62,11 @@ Json device_json(const DeviceView& device)
     json["link-speed"] = device.link_speed.kbps();
     json["attach-mode"] = device.attach_mode;
     set_text(json, "attach-reason", device.attach_reason);
-    json["capabilities"] = capabilities_json(device.capabilities);
+    json["capabilities"] = api::to_json(device.capabilities);
     json["elements"] = {{"used", device.elements_used}, {"free", device.elements_free}};
     json["leaves"] = {{"used", device.leaves_used}, {"free", device.leaves_free}};
     json["queue-pairs"] = {{"inside", device.queue_pairs_inside}, {"outside", device.queue_pairs_outside}};
-    json["findings"] = to_json(device.findings);
+    json["findings"] = api::to_json(device.findings);
     json["failures"] = to_json(device.failures);
     json["statistics"] = to_json(device.statistics);
     return json;
@@ -119,7 +90,7 @@ Json report_json(const HardwareReport& report, const DeviceView& device)
     json["attach-mode"] = device.attach_mode;
     set_text(json, "attach-reason", device.attach_reason);
     json["self-test"] = self_test_json(device.self_test);
-    json["capabilities"] = capabilities_json(device.capabilities);
+    json["capabilities"] = api::to_json(device.capabilities);
     json["attributes"] = attributes_json(device.attributes);
     return json;
 }
@@ -128,21 +99,7 @@ Json tree_json(const DeviceView& device, const BusyRates* busy)
 {
     Json elements = Json::array();
     for (const auto& element : device.tree) {
-        Json json{{"path", element.path}};
-        set_text(json, "parent", element.parent);
-        json["kind"] = std::string(to_string(element.kind));
-        if (element.share) {
-            json["share"] = *element.share;
-        }
-        if (element.requested.share) {
-            json["requested-share"] = *element.requested.share;
-        }
-        set_rate(json, "requested-min-rate", element.requested.min_rate);
-        set_rate(json, "max-rate", element.max_rate);
-        if (element.kind == ElementKind::Leaf) {
-            json["queue-pairs"] = element.queue_pairs;
-        }
-        json["draining"] = element.draining;
+        Json json = api::to_json(element);
         if (busy != nullptr) {
             if (const auto rate = busy->find(element.path); rate != busy->end()) {
                 json["gets"] = rate->second.kbps();
@@ -179,9 +136,12 @@ Json lost_level_json(const LostLevelView& lost)
 
 Json reload_json(const ReloadView& reload)
 {
-    return {{"accepted", reload.accepted},          {"diagnostics", to_json(reload.diagnostics)},
-            {"findings", to_json(reload.findings)}, {"left-out", to_json(reload.left_out)},
-            {"unanswered", reload.unanswered},      {"lost-levels", to_json(reload.lost_levels)},
+    return {{"accepted", reload.accepted},
+            {"diagnostics", to_json(reload.diagnostics)},
+            {"findings", api::to_json(reload.findings)},
+            {"left-out", to_json(reload.left_out)},
+            {"unanswered", reload.unanswered},
+            {"lost-levels", to_json(reload.lost_levels)},
             {"failures", to_json(reload.failures)}};
 }
 

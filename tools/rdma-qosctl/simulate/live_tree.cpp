@@ -131,7 +131,7 @@ private:
     void add_device_notes()
     {
         const auto draining = std::count_if(device_.tree.begin(), device_.tree.end(),
-                                            [](const TreeElementView& element) { return element.draining; });
+                                            [](const api::TreeElement& element) { return element.draining; });
         if (draining > 0) {
             add_note(loaded_, fmt::format("{} of an earlier policy still there; it is simulated without senders",
                                           draining == 1 ? "1 leaf is" : fmt::format("{} leaves are", draining)));
@@ -331,7 +331,7 @@ std::vector<std::string> level_names(const World& world)
         names.push_back(text_of(level, "name"));
         const std::string path = text_of(level, "class");
         const bool responds = std::any_of(world.devices.begin(), world.devices.end(), [&](const DeviceView& device) {
-            return std::any_of(device.tree.begin(), device.tree.end(), [&](const TreeElementView& element) {
+            return std::any_of(device.tree.begin(), device.tree.end(), [&](const api::TreeElement& element) {
                 return !path.empty() && element.path == responder_of(ElementPath(path)).text();
             });
         });

@@ -80,16 +80,6 @@ private:
     std::set<std::string> secrets_;
 };
 
-// The text of a key, changed by `change`.
-template <typename Change>
-void change_text(bus::Dict& dict, std::string_view key, Change change)
-{
-    if (std::string text = text_of(dict, key); !text.empty()) {
-        change(text);
-        dict.set(key, text);
-    }
-}
-
 void replace_all(std::string& text, const std::string& name, std::string_view instead)
 {
     if (name.empty()) {
@@ -111,7 +101,7 @@ DeviceView stripped(const DeviceView& device)
     };
     strip(result.attach_reason);
     for (auto& step : result.self_test) {
-        change_text(step, "remark", strip);
+        strip(step.remark);
     }
     result.netdev.clear();
     result.reason.clear();
@@ -128,9 +118,8 @@ void apply(const Mask& mask, DeviceView& device)
         mask.apply(*text);
     }
     for (auto& step : device.self_test) {
-        for (const char* key : {"name", "remark"}) {
-            change_text(step, key, [&](std::string& text) { mask.apply(text); });
-        }
+        mask.apply(step.name);
+        mask.apply(step.remark);
     }
     for (auto& attribute : device.attributes) {
         mask.apply(attribute.value);

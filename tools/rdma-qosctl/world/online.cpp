@@ -39,34 +39,10 @@ T value_of(const bus::Dict& dict, std::string_view key)
     return typed == nullptr ? T{} : *typed;
 }
 
-std::set<QueuePairType> types_of(const bus::Dict& dict, std::string_view key)
+template <typename Record>
+std::vector<Record> list_from(const bus::Dict& properties, std::string_view key)
 {
-    std::set<QueuePairType> types;
-    for (const auto& name : list_of(dict, key)) {
-        if (const auto type = parse_queue_pair_type(name)) {
-            types.insert(*type);
-        }
-    }
-    return types;
-}
-
-TreeElementView to_tree_element(const bus::Dict& dict)
-{
-    TreeElementView element;
-    element.path = text_of(dict, "path");
-    element.parent = text_of(dict, "parent");
-    element.kind = element_kind_of(dict);
-    if (dict.contains("share")) {
-        element.share = small_number_of(dict, "share");
-    }
-    if (dict.contains("requested-share")) {
-        element.requested.share = small_number_of(dict, "requested-share");
-    }
-    element.requested.min_rate = rate_of(dict, "requested-min-rate");
-    element.max_rate = rate_of(dict, "max-rate");
-    element.queue_pairs = small_number_of(dict, "queue-pairs");
-    element.draining = flag_of(dict, "draining");
-    return element;
+    return api::read_list<std::vector<Record>>(dicts_of(properties, key));
 }
 
 }    // namespace
@@ -139,11 +115,6 @@ std::uint64_t number_of(const bus::Dict& dict, std::string_view key)
 std::uint32_t small_number_of(const bus::Dict& dict, std::string_view key)
 {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(number_of(dict, key), UINT32_MAX));
-}
-
-ElementKind element_kind_of(const bus::Dict& dict)
-{
-    return text_of(dict, "kind") == to_string(ElementKind::Leaf) ? ElementKind::Leaf : ElementKind::Node;
 }
 
 bool flag_of(const bus::Dict& dict, std::string_view key)
@@ -228,27 +199,6 @@ ManagerView to_manager(const bus::Dict& properties)
     return manager;
 }
 
-Capabilities to_capabilities(const bus::Dict& dict)
-{
-    Capabilities capabilities;
-    capabilities.scheduling = flag_of(dict, "scheduling");
-    capabilities.shares = flag_of(dict, "shares");
-    capabilities.rate_caps = flag_of(dict, "rate-caps");
-    capabilities.max_depth = small_number_of(dict, "max-depth");
-    capabilities.max_leaves = small_number_of(dict, "max-leaves");
-    capabilities.max_elements = small_number_of(dict, "max-elements");
-    capabilities.max_share = small_number_of(dict, "max-share");
-    capabilities.responder_leaf = flag_of(dict, "responder-leaf");
-    capabilities.attachable = types_of(dict, "attachable");
-    capabilities.pacing.supported_types = types_of(dict, "pacing");
-    capabilities.pacing.table_size = small_number_of(dict, "pacing-table-size");
-    capabilities.pacing.burst = flag_of(dict, "pacing-burst");
-    capabilities.pacing.typical_packet = flag_of(dict, "pacing-typical-packet");
-    capabilities.pacing.min_rate = rate_of(dict, "pacing-min-rate");
-    capabilities.pacing.max_rate = rate_of(dict, "pacing-max-rate");
-    return capabilities;
-}
-
 DeviceView to_device(const bus::Dict& properties)
 {
     DeviceView device;
@@ -271,21 +221,19 @@ DeviceView to_device(const bus::Dict& properties)
     device.attach_mode = text_of(properties, "AttachMode");
     device.attach_reason = text_of(properties, "AttachReason");
     device.divides_caps = flag_of(properties, "DividesCaps");
-    device.self_test = dicts_of(properties, "SelfTest");
+    device.self_test = list_from<api::SelfTestRecord>(properties, "SelfTest");
     for (const auto& [name, value, meaning] : value_of<bus::Triples>(properties, "Attributes")) {
         device.attributes.push_back({name, value, meaning});
     }
-    device.capabilities = to_capabilities(value_of<bus::Dict>(properties, "Capabilities"));
+    device.capabilities = api::read<Capabilities>(value_of<bus::Dict>(properties, "Capabilities"));
     device.elements_used = small_number_of(properties, "ElementsUsed");
     device.elements_free = small_number_of(properties, "ElementsFree");
     device.leaves_used = small_number_of(properties, "LeavesUsed");
     device.leaves_free = small_number_of(properties, "LeavesFree");
     device.queue_pairs_inside = small_number_of(properties, "QueuePairsInside");
     device.queue_pairs_outside = small_number_of(properties, "QueuePairsOutside");
-    for (const auto& element : dicts_of(properties, "Tree")) {
-        device.tree.push_back(to_tree_element(element));
-    }
-    device.findings = dicts_of(properties, "Findings");
+    device.tree = list_from<api::TreeElement>(properties, "Tree");
+    device.findings = list_from<api::FindingRecord>(properties, "Findings");
     device.failures = dicts_of(properties, "Failures");
     device.statistics = value_of<bus::Counts>(properties, "Statistics");
     return device;

@@ -36,8 +36,6 @@ template <typename T>
 [[nodiscard]] std::optional<std::uint64_t> find_number(const bus::Dict& dict, std::string_view key);
 // The largest there is, if it does not fit.
 [[nodiscard]] std::uint32_t small_number_of(const bus::Dict& dict, std::string_view key);
-// Of an element: its `kind`.
-[[nodiscard]] ElementKind element_kind_of(const bus::Dict& dict);
 [[nodiscard]] bool flag_of(const bus::Dict& dict, std::string_view key);
 // Of a level: whether it is only monitored (`mode: monitor`).
 [[nodiscard]] bool is_only_monitored(const bus::Dict& level);
@@ -57,7 +55,6 @@ template <typename T>
 [[nodiscard]] ManagerView to_manager(const bus::Dict& properties);
 [[nodiscard]] DeviceView to_device(const bus::Dict& properties);
 [[nodiscard]] SessionView to_session(const std::string& path, const bus::Dict& properties);
-[[nodiscard]] Capabilities to_capabilities(const bus::Dict& dict);
 [[nodiscard]] World to_world(ManagerView manager, const bus::ManagedObjects& objects);
 
 // Names of users on this host, each looked up once.

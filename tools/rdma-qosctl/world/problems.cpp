@@ -132,13 +132,12 @@ void find_in_tree(const DeviceView& device, std::vector<Problem>& problems)
         }
     }
     for (const auto& finding : device.findings) {
-        const std::string message = text_of(finding, "message");
-        if (message == device.reason) {
+        if (finding.message == device.reason) {
             continue;    // why the device is not ready: told already
         }
-        const bool is_of_self_test = text_of(finding, "kind") == "attach-mode";
+        const bool is_of_self_test = finding.kind == "attach-mode";
         problems.push_back(
-            {false, fmt::format("{}: {}", key, message),
+            {false, fmt::format("{}: {}", key, finding.message),
              is_of_self_test
                  ? fmt::format("`rdma-qosctl devices {}` shows what the self-test found", key)
                  : "the device cannot do what the policy asks; `rdma-qosctl check` explains what to change"});

@@ -11,11 +11,6 @@
 namespace rdmaqos::ctl {
 namespace {
 
-std::optional<std::uint32_t> find_small_number(const bus::Dict& dict, std::string_view key)
-{
-    return dict.contains(key) ? std::optional(small_number_of(dict, key)) : std::nullopt;
-}
-
 Severity severity_of(const bus::Dict& dict)
 {
     const std::string word = text_of(dict, "severity");
@@ -60,88 +55,6 @@ Diagnostics diagnostics_of(const bus::Dict& report)
             number_of(report, "omitted")};
 }
 
-ElementPath path_of(const bus::Dict& dict, std::string_view key)
-{
-    return ElementPath(text_of(dict, key));
-}
-
-// `side`: "before" or "after".
-std::optional<ElementAttributes> attributes_of(const bus::Dict& dict, std::string_view side)
-{
-    const auto share = find_small_number(dict, fmt::format("share-{}", side));
-    return share ? std::optional(ElementAttributes{*share, rate_of(dict, fmt::format("max-rate-{}", side))})
-                 : std::nullopt;
-}
-
-std::optional<RateLimit> limit_of(const bus::Dict& dict, std::string_view side)
-{
-    const auto rate = rate_of(dict, fmt::format("rate-{}", side));
-    return rate ? std::optional(RateLimit{*rate, find_number(dict, fmt::format("max-burst-{}", side)),
-                                          find_small_number(dict, fmt::format("typical-packet-{}", side))})
-                : std::nullopt;
-}
-
-RequestedRate requested_by(const bus::Dict& dict, std::string_view side)
-{
-    return {find_small_number(dict, fmt::format("requested-share-{}", side)),
-            rate_of(dict, fmt::format("requested-min-rate-{}", side))};
-}
-
-DescribedElement to_element(const bus::Dict& dict)
-{
-    return {path_of(dict, "path"),
-            path_of(dict, "parent"),
-            element_kind_of(dict),
-            attributes_of(dict, "before"),
-            attributes_of(dict, "after"),
-            small_number_of(dict, "queue-pairs-before"),
-            small_number_of(dict, "queue-pairs-after"),
-            requested_by(dict, "before"),
-            requested_by(dict, "after")};
-}
-
-DescribedOperation to_operation(const bus::Dict& dict)
-{
-    DescribedOperation operation;
-    operation.kind = parse_operation_kind(text_of(dict, "operation")).value_or(DescribedOperation::Kind::Modify);
-    operation.path = path_of(dict, "path");
-    operation.parent = path_of(dict, "parent");
-    operation.element_kind = element_kind_of(dict);
-    operation.share_before = find_small_number(dict, "share-before");
-    operation.share = find_small_number(dict, "share-after");
-    operation.max_rate_before = rate_of(dict, "max-rate-before");
-    operation.max_rate = rate_of(dict, "max-rate-after");
-    operation.queue_pair = small_number_of(dict, "queue-pair");
-    operation.leaf_before = path_of(dict, "leaf-before");
-    operation.leaf = path_of(dict, "leaf-after");
-    operation.responder_leaf_before = path_of(dict, "responder-leaf-before");
-    operation.responder_leaf = path_of(dict, "responder-leaf-after");
-    operation.limit_before = limit_of(dict, "before");
-    operation.limit = limit_of(dict, "after");
-    return operation;
-}
-
-DevicePlanView to_device_plan(const bus::Dict& dict)
-{
-    DevicePlanView view;
-    view.device = text_of(dict, "device");
-    for (const auto& element : dicts_of(dict, "tree")) {
-        view.plan.tree.push_back(to_element(element));
-    }
-    for (const auto& operation : dicts_of(dict, "operations")) {
-        view.plan.operations.push_back(to_operation(operation));
-    }
-    for (const auto& unreachable : dicts_of(dict, "unreachable")) {
-        view.plan.unreachable.push_back({path_of(unreachable, "path"), text_of(unreachable, "message")});
-    }
-    view.findings = dicts_of(dict, "findings");
-    view.link_speed = rate_of(dict, "link-speed").value_or(Bandwidth());
-    for (const auto& rate : dicts_of(dict, "rates")) {
-        view.rates[path_of(rate, "class")] = {rate_of(rate, "before"), rate_of(rate, "after")};
-    }
-    return view;
-}
-
 }    // namespace
 
 Diagnostics to_diagnostics(const std::vector<bus::Dict>& dicts)
@@ -157,9 +70,11 @@ Diagnostics to_diagnostics(const std::vector<bus::Dict>& dicts)
 
 ReloadView to_reload(const bus::Dict& dict)
 {
-    return {flag_of(dict, "accepted"),     text_of(dict, "revision"),   diagnostics_of(dict),
-            dicts_of(dict, "findings"),    list_of(dict, "unanswered"), dicts_of(dict, "left-out"),
-            dicts_of(dict, "lost-levels"), dicts_of(dict, "failures"),  text_of(dict, "ended-trial")};
+    return {flag_of(dict, "accepted"),     text_of(dict, "revision"),
+            diagnostics_of(dict),          api::read_list<std::vector<api::FindingRecord>>(dicts_of(dict, "findings")),
+            list_of(dict, "unanswered"),   dicts_of(dict, "left-out"),
+            dicts_of(dict, "lost-levels"), dicts_of(dict, "failures"),
+            text_of(dict, "ended-trial")};
 }
 
 PlanReport to_plan_report(const bus::Dict& dict)
@@ -177,37 +92,16 @@ PlanReport to_plan_report(const bus::Dict& dict)
     for (auto& session : report.sessions) {
         names.add_to(session);
     }
-    for (const auto& device : dicts_of(dict, "devices")) {
-        report.plans.push_back(to_device_plan(device));
-    }
+    report.plans = api::read_list<std::vector<api::DevicePlan>>(dicts_of(dict, "devices"));
     report.left_out = dicts_of(dict, "left-out");
     report.writes = !dict.contains("writes") || flag_of(dict, "writes");    // an older daemon does not say
     return report;
 }
 
-bus::Dict to_dict(const Finding& finding)
+api::FindingRecord to_record(const JudgedFinding& judged)
 {
-    return to_dict(JudgedFinding{{}, finding, FindingVerdict::Harmless});
-}
-
-bus::Dict to_dict(const JudgedFinding& judged)
-{
-    const Finding& finding = judged.finding;
-    bus::Dict dict;
-    dict.set("kind", to_string(finding.kind));
-    dict.set("severity", finding.is_error ? "error" : "warning");
-    if (judged.verdict != FindingVerdict::Harmless) {
-        dict.set("verdict", to_string(judged.verdict));
-    }
-    for (const auto& [key, text] :
-         std::array{std::pair("path", finding.path.text()), std::pair("requested", finding.requested),
-                    std::pair("achievable", finding.achievable), std::pair("reason", finding.why)}) {
-        if (!text.empty()) {
-            dict.set(key, text);
-        }
-    }
-    dict.set("message", to_string(finding));
-    return dict;
+    const bool matters = judged.verdict != FindingVerdict::Harmless;
+    return api::to_record(judged.finding, {}, matters ? to_string(judged.verdict) : std::string_view());
 }
 
 bus::Dict to_dict(const LeftOutDevice& device)
@@ -218,21 +112,20 @@ bus::Dict to_dict(const LeftOutDevice& device)
     return dict;
 }
 
-bool refuses(const bus::Dict& finding)
+bool refuses(const api::FindingRecord& finding)
 {
-    return text_of(finding, "verdict") == to_string(FindingVerdict::Refuses);
+    return finding.verdict == to_string(FindingVerdict::Refuses);
 }
 
-std::string remark_on(const bus::Dict& finding)
+std::string remark_on(const api::FindingRecord& finding)
 {
-    return text_of(finding, "verdict") == to_string(FindingVerdict::Known) ? "; the running policy has this problem too"
-                                                                           : "";
+    return finding.verdict == to_string(FindingVerdict::Known) ? "; the running policy has this problem too" : "";
 }
 
-std::string finding_line(std::string_view device, const bus::Dict& finding)
+std::string finding_line(std::string_view device, const api::FindingRecord& finding)
 {
-    return fmt::format("{}: {}: {}{}", printable(device), text_of(finding, "severity"),
-                       printable(text_of(finding, "message")), remark_on(finding));
+    return fmt::format("{}: {}: {}{}", printable(device), finding.severity, printable(finding.message),
+                       remark_on(finding));
 }
 
 std::string left_out_line(const bus::Dict& device)
@@ -270,7 +163,7 @@ std::string to_text(const ReloadView& reload, Colour colour)
 {
     std::string text = render(reload.diagnostics, colour);
     for (const auto& finding : reload.findings) {
-        text += finding_line(text_of(finding, "device"), finding) + "\n";
+        text += finding_line(finding.device, finding) + "\n";
     }
     for (const auto& device : reload.left_out) {
         text += left_out_line(device) + "\n";

@@ -19,17 +19,15 @@ namespace rdmaqos::ctl {
 // The answer of Plan, without a note.
 [[nodiscard]] PlanReport to_plan_report(const bus::Dict& dict);
 
-// In the keys of docs/dbus.md, "Findings".
-[[nodiscard]] bus::Dict to_dict(const Finding& finding);
-[[nodiscard]] bus::Dict to_dict(const JudgedFinding& judged);    // without its device
+[[nodiscard]] api::FindingRecord to_record(const JudgedFinding& judged);    // without its device
 // "Devices that take no part"
 [[nodiscard]] bus::Dict to_dict(const LeftOutDevice& device);
 // It is a reason why the policy is refused.
-[[nodiscard]] bool refuses(const bus::Dict& finding);
+[[nodiscard]] bool refuses(const api::FindingRecord& finding);
 // What stands behind its message; empty: nothing.
-[[nodiscard]] std::string remark_on(const bus::Dict& finding);
+[[nodiscard]] std::string remark_on(const api::FindingRecord& finding);
 // One line each, by the same words in every report and in the log of rdma-qosd, without the end of the line.
-[[nodiscard]] std::string finding_line(std::string_view device, const bus::Dict& finding);
+[[nodiscard]] std::string finding_line(std::string_view device, const api::FindingRecord& finding);
 [[nodiscard]] std::string left_out_line(const bus::Dict& device);
 
 // What to do about a policy that a device keeps out.

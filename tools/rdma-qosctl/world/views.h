@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "lib/api/device.h"
+#include "lib/api/plan.h"
 #include "lib/base/diagnostic.h"
 #include "lib/base/units.h"
 #include "lib/bus/value.h"
@@ -27,7 +29,7 @@ struct ReloadView {
     bool accepted = true;
     std::string revision;    // that was in force afterwards
     Diagnostics diagnostics;
-    std::vector<bus::Dict> findings;    // keys of docs/dbus.md, "Findings"
+    std::vector<api::FindingRecord> findings;
     std::vector<std::string> unanswered;
     std::vector<bus::Dict> left_out;         // "Devices that take no part"
     std::vector<bus::Dict> lost_levels{};    // "Lost levels"
@@ -71,17 +73,6 @@ struct ManagerView {
     bus::Counts statistics;
 };
 
-struct TreeElementView {
-    std::string path;
-    std::string parent;    // empty for the root
-    ElementKind kind = ElementKind::Node;
-    std::optional<std::uint32_t> share;    // empty: the root; 0: the device's default
-    std::optional<Bandwidth> max_rate;
-    std::uint32_t queue_pairs = 0;
-    bool draining = false;
-    RequestedRate requested{};    // what the policy says; empty for elements that it does not name
-};
-
 // One thing the device says of itself, in words; the meaning may be empty.
 struct AttributeView {
     std::string name;
@@ -109,7 +100,7 @@ struct DeviceView {
     std::string attach_mode;
     std::string attach_reason;
     bool divides_caps = false;                // attach mode per-process
-    std::vector<bus::Dict> self_test;         // the steps, keys of "SelfTest"; empty: there was nothing to test
+    std::vector<api::SelfTestRecord> self_test;    // empty: there was nothing to test
     std::vector<AttributeView> attributes;    // in the device's order
     Capabilities capabilities;
     std::uint32_t elements_used = 0;
@@ -118,9 +109,9 @@ struct DeviceView {
     std::uint32_t leaves_free = 0;
     std::uint32_t queue_pairs_inside = 0;
     std::uint32_t queue_pairs_outside = 0;    // of programs, in no leaf, whether or not they registered
-    std::vector<TreeElementView> tree;
-    std::vector<bus::Dict> findings;    // keys of docs/dbus.md, "Findings"
-    std::vector<bus::Dict> failures;    // "Failures"
+    std::vector<api::TreeElement> tree;
+    std::vector<api::FindingRecord> findings;
+    std::vector<bus::Dict> failures;    // keys of docs/dbus.md, "Failures"
     bus::Counts statistics;
     std::string object_path;
     // What else the NIC enforces on this port; the command looks itself, where that is asked for.
@@ -156,14 +147,6 @@ struct World {
     std::vector<bus::Dict> host_counts;   // keys of docs/dbus.md, "Counts of queue pairs"; empty: not asked for
 };
 
-struct DevicePlanView {
-    std::string device;
-    DescribedPlan plan;
-    std::vector<bus::Dict> findings;    // keys of docs/dbus.md, "Findings"
-    Bandwidth link_speed;
-    std::map<ElementPath, BusyRate> rates;    // of classes and responders
-};
-
 struct PlanReport {
     bool offline = false;
     std::string note;    // in words: against what it was planned
@@ -176,7 +159,7 @@ struct PlanReport {
     std::uint64_t more_changes = 0;        // that the daemon left out
     std::vector<bus::Dict> sessions;       // "Moved sessions"; and `user`
     std::vector<bus::Dict> lost_levels;    // "Lost levels"; none offline
-    std::vector<DevicePlanView> plans;
+    std::vector<api::DevicePlan> plans;
     std::vector<bus::Dict> left_out;    // "Devices that take no part"
 };
 
