@@ -9,7 +9,7 @@
 
 #include "tests/support/golden.h"
 #include "tools/rdma-qosctl/output/json.h"
-#include "tools/rdma-qosctl/rendering/broadcast.h"
+#include "tools/rdma-qosctl/rendering/path_answers.h"
 
 namespace rdmaqos::ctl {
 namespace {

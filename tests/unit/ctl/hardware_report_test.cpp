@@ -7,10 +7,9 @@
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/sample.h"
 #include "tools/rdma-qosctl/output/json.h"
-#include "tools/rdma-qosctl/rendering/attributes.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
-#include "tools/rdma-qosctl/rendering/hardware_report.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/rendering/world_text.h"
 
 namespace rdmaqos::ctl {
 namespace {

@@ -8,10 +8,8 @@
 #include "tests/unit/ctl/sample.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/rendering/plan.h"
-#include "tools/rdma-qosctl/rendering/plan_json.h"
-#include "tools/rdma-qosctl/rendering/sessions.h"
-#include "tools/rdma-qosctl/rendering/status.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/rendering/world_text.h"
 #include "tools/rdma-qosctl/world/problems.h"
 
 namespace rdmaqos::ctl {
@@ -75,19 +73,32 @@ TEST(LostLevels, PlansNameWhoWouldLoseALevel)
     report.note = "what a reload with new.yaml would do, by the running daemon:";
     report.levels = {dict({{"level", "rpc"}, {"change", "removed"}, {"message", "removed"}})};
     const auto loss = [](const char* level, const char* reason, const char* renamed_to, std::uint32_t sessions) {
-        bus::Dict dict = ctl::test::dict({{"level", level}, {"reason", reason}, {"sessions", sessions}, {"queue-pairs", 4 * sessions}});
+        bus::Dict dict = ctl::test::dict(
+            {{"level", level}, {"reason", reason}, {"sessions", sessions}, {"queue-pairs", 4 * sessions}});
         if (*renamed_to != 0) {
             dict.set("renamed-to", renamed_to);
         }
         return dict;
     };
     const auto losing = [](std::uint64_t session, const char* level, const char* reason) {
-        return dict({{"session", session}, {"pid", static_cast<std::uint32_t>(4700 + session)}, {"uid", 1000U},
-                     {"user", "alice"}, {"unit", "job-7.scope"}, {"command", "app\x1b[31m"}, {"device", "mlx5_0/1"},
-                     {"queue-pairs", 4U}, {"level-before", level}, {"leaf-before", "/old"}, {"loss", reason}});
+        return dict({{"session", session},
+                     {"pid", static_cast<std::uint32_t>(4700 + session)},
+                     {"uid", 1000U},
+                     {"user", "alice"},
+                     {"unit", "job-7.scope"},
+                     {"command", "app\x1b[31m"},
+                     {"device", "mlx5_0/1"},
+                     {"queue-pairs", 4U},
+                     {"level-before", level},
+                     {"leaf-before", "/old"},
+                     {"loss", reason}});
     };
-    const bus::Dict idle = dict({{"session", std::uint64_t{4}}, {"pid", 4713U}, {"uid", 1000U}, {"queue-pairs", 0U},
-                                 {"level-before", "rpc"}, {"level-after", "DEFAULT"}});
+    const bus::Dict idle = dict({{"session", std::uint64_t{4}},
+                                 {"pid", 4713U},
+                                 {"uid", 1000U},
+                                 {"queue-pairs", 0U},
+                                 {"level-before", "rpc"},
+                                 {"level-after", "DEFAULT"}});
     report.lost_levels = {loss("backup", "no-rule", "", 1), loss("bulk", "renamed", "batch", 1),
                           loss("fast", "not-allowed", "", 1), loss("rpc", "removed", "", 10)};
     report.sessions = {losing(1, "backup", "no-rule"), losing(2, "bulk", "renamed"), losing(3, "fast", "not-allowed"),
@@ -108,18 +119,24 @@ TEST(LostLevels, EachIsAProblem)
     world.sessions[1].id = 22;
     world.sessions[1].queue_pairs.clear();
     SessionView other = sample_session_rpc();    // its own level stays, that of a queue pair was renamed
-    other.queue_pairs[0] = dict({{"number", 1U}, {"enforced", false}, {"cause", "no-level"}, {"lost-level", "bulk"},
-                                 {"lost-reason", "renamed"}, {"renamed-to", "batch"}, {"lost-revision", "ab"}});
+    other.queue_pairs[0] = dict({{"number", 1U},
+                                 {"enforced", false},
+                                 {"cause", "no-level"},
+                                 {"lost-level", "bulk"},
+                                 {"lost-reason", "renamed"},
+                                 {"renamed-to", "batch"},
+                                 {"lost-revision", "ab"}});
     world.sessions.push_back(other);
     const auto problems = find_problems(world);
     ASSERT_EQ(problems.size(), 2U);
     EXPECT_TRUE(problems[0].is_error);
-    EXPECT_EQ(problems[0].what, "1 queue pair of 1 session has no level since 1970-01-01T00:00:00Z (revision ab); they had "
-                                "bulk, which was removed; level batch is the same");
-    EXPECT_EQ(problems[0].advice,
-              "`renamed-from: bulk` in level batch gives it to them again, with the next reload");
-    EXPECT_EQ(problems[1].what, "1 queue pair of 2 sessions has no level since 2026-11-23T22:00:00Z (revision 9f3a2c11); "
-                                "they had rpc, which was removed");
+    EXPECT_EQ(problems[0].what,
+              "1 queue pair of 1 session has no level since 1970-01-01T00:00:00Z (revision ab); they had "
+              "bulk, which was removed; level batch is the same");
+    EXPECT_EQ(problems[0].advice, "`renamed-from: bulk` in level batch gives it to them again, with the next reload");
+    EXPECT_EQ(problems[1].what,
+              "1 queue pair of 2 sessions has no level since 2026-11-23T22:00:00Z (revision 9f3a2c11); "
+              "they had rpc, which was removed");
     EXPECT_THAT(problems[1].advice, HasSubstr("or write `renamed-from: rpc` in the level that replaces it"));
     EXPECT_EQ(find_unenforced(world).queue_pairs, 0U);
     EXPECT_THAT(advice_on_loss("rpc", "not-allowed", ""), HasSubstr("extend `allow` of level rpc"));

@@ -6,9 +6,8 @@
 #include <gmock/gmock.h>
 
 #include "policy/model/transient.h"
-#include "tools/rdma-qosctl/offline/level_override.h"
-#include "tools/rdma-qosctl/offline/transient_text.h"
-#include "tools/rdma-qosctl/rendering/overrides.h"
+#include "tools/rdma-qosctl/offline/transient.h"
+#include "tools/rdma-qosctl/rendering/transient.h"
 
 namespace rdmaqos::ctl {
 namespace {

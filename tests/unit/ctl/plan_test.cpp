@@ -9,7 +9,6 @@
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/sample.h"
 #include "tools/rdma-qosctl/output/json.h"
-#include "tools/rdma-qosctl/rendering/plan_json.h"
 
 namespace rdmaqos::ctl {
 namespace {

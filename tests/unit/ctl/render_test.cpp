@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/rendering/world_text.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -10,14 +10,9 @@
 #include "tests/unit/ctl/sample.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
-#include "tools/rdma-qosctl/rendering/host.h"
-#include "tools/rdma-qosctl/rendering/levels.h"
-#include "tools/rdma-qosctl/rendering/manage.h"
 #include "tools/rdma-qosctl/rendering/path_answers.h"
 #include "tools/rdma-qosctl/rendering/plan.h"
-#include "tools/rdma-qosctl/rendering/plan_json.h"
 #include "tools/rdma-qosctl/rendering/signal.h"
-#include "tools/rdma-qosctl/rendering/status.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
 #include "tools/rdma-qosctl/world/busy_rates.h"
 #include "tools/rdma-qosctl/world/host.h"

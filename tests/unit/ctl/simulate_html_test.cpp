@@ -7,8 +7,6 @@
 
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/simulate_sample.h"
-#include "tools/rdma-qosctl/simulate/html_style.h"
-#include "tools/rdma-qosctl/simulate/html_text.h"
 
 namespace rdmaqos::ctl {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "tests/unit/ctl/sample.h"
 #include "tests/unit/ctl/simulate_sample.h"
-#include "tools/rdma-qosctl/simulate/live_tree.h"
+#include "tools/rdma-qosctl/simulate/loaded_tree.h"
 #include "tools/rdma-qosctl/simulate/simulation.h"
 #include "tools/rdma-qosctl/world/busy_rates.h"
 #include "tools/rdma-qosctl/world/online.h"

@@ -7,7 +7,7 @@
 
 #include "policy/load/policy_reader.h"
 #include "policy/model/name_service.h"
-#include "tools/rdma-qosctl/simulate/policy_tree.h"
+#include "tools/rdma-qosctl/simulate/loaded_tree.h"
 #include "tools/rdma-qosctl/simulate/simulation.h"
 
 namespace rdmaqos::ctl::test {

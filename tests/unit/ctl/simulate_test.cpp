@@ -8,9 +8,8 @@
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/simulate_sample.h"
 #include "tools/rdma-qosctl/output/json.h"
-#include "tools/rdma-qosctl/simulate/policy_tree.h"
-#include "tools/rdma-qosctl/simulate/report_json.h"
-#include "tools/rdma-qosctl/simulate/report_text.h"
+#include "tools/rdma-qosctl/simulate/loaded_tree.h"
+#include "tools/rdma-qosctl/simulate/report.h"
 #include "tools/rdma-qosctl/simulate/words.h"
 
 namespace rdmaqos::ctl {

@@ -1,11 +1,11 @@
-#include "tools/rdma-qosctl/offline/transient_rule.h"
+#include "tools/rdma-qosctl/offline/transient.h"
 
 #include <string>
 #include <utility>
 
 #include <gmock/gmock.h>
 
-#include "tools/rdma-qosctl/rendering/rules.h"
+#include "tools/rdma-qosctl/rendering/transient.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -82,8 +82,11 @@ TEST(RuleText, OneWithoutACriterionIsRefused)
 
 TEST(RuleName, IsAPartOfTheFilesName)
 {
-    for (const auto& [name, file] : {std::pair{"job-4711", "10-job-4711.yaml"}, {"70-late", "70-late.yaml"},
-                                     {"7-up", "10-7-up.yaml"}, {"10-x", "10-x.yaml"}, {"x", "10-x.yaml"}}) {
+    for (const auto& [name, file] : {std::pair{"job-4711", "10-job-4711.yaml"},
+                                     {"70-late", "70-late.yaml"},
+                                     {"7-up", "10-7-up.yaml"},
+                                     {"10-x", "10-x.yaml"},
+                                     {"x", "10-x.yaml"}}) {
         EXPECT_EQ(rule_file(name), file);
         EXPECT_EQ(rule_file(rule_name(file)), file);
         EXPECT_TRUE(check_rule_name(name));

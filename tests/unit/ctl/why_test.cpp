@@ -8,7 +8,6 @@
 #include "tests/unit/ctl/sample.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/rendering/why.h"
-#include "tools/rdma-qosctl/rendering/why_json.h"
 
 namespace rdmaqos::ctl {
 namespace {

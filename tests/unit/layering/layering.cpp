@@ -295,12 +295,16 @@ Violations check_named_header(std::string_view path, std::string_view text)
         return {};
     }
     const auto header = fmt::format("#include \"{}.h\"\n", path.substr(0, path.size() - kSource.size()));
-    const bool is_verb = path.starts_with("tools/rdma-qosctl/verbs/") &&
-                         text.starts_with("#include \"tools/rdma-qosctl/verbs/verb.h\"\n");
-    if (is_verb || text.starts_with(header)) {
+    if (text.starts_with(header)) {
         return {};
     }
-    return {fmt::format("{}: does not begin with the header of its name", path)};
+    if (!path.starts_with("tools/")) {
+        return {fmt::format("{}: does not begin with the header of its name", path)};
+    }
+    if (!text.starts_with(fmt::format("#include \"{}/", path.substr(0, path.rfind('/'))))) {
+        return {fmt::format("{}: does not begin with a header of its folder", path)};
+    }
+    return {};
 }
 
 Violations check_cmake(std::string_view path, std::string_view text)

@@ -24,8 +24,8 @@ using Violations = std::vector<std::string>;
 // where they may stand. `path` is relative to the project.
 [[nodiscard]] Violations check_source(std::string_view path, std::string_view text);
 
-// In the rooms where this holds, a source implements the header of its name, and includes it first; a verb of the
-// command has no header, and includes that of all verbs.
+// In the rooms where this holds, a source implements the header of its name, or in the command one of its folder, and
+// includes it first.
 [[nodiscard]] Violations check_named_header(std::string_view path, std::string_view text);
 
 // The project's targets and the restricted libraries that a folder's CMakeLists.txt links.

@@ -91,7 +91,7 @@ TEST(Layering, PlantedSourceWithoutItsHeaderIsFound)
     EXPECT_THAT(check_named_header(path, "#include \"policy/path/path.h\"\n"),
                 ElementsAre("policy/path/a.cpp: does not begin with the header of its name"));
     EXPECT_THAT(check_named_header("tools/rdma-qosctl/rendering/a.cpp", "#include \"lib/base/text.h\"\n"),
-                ElementsAre("tools/rdma-qosctl/rendering/a.cpp: does not begin with the header of its name"));
+                ElementsAre("tools/rdma-qosctl/rendering/a.cpp: does not begin with a header of its folder"));
     EXPECT_THAT(check_named_header("tools/rdma-qosctl/verbs/a.cpp", "#include \"tools/rdma-qosctl/verbs/verb.h\"\n"),
                 IsEmpty());
     EXPECT_THAT(check_named_header("tools/rdma-qosctl/verbs/a.cpp", "#include \"lib/base/text.h\"\n"),
@@ -282,7 +282,8 @@ INSTANTIATE_TEST_SUITE_P(
                               "tools/rdma-qosctl/simulate may not include tools/rdma-qosctl/verbs"},
                       Planted{"tools/rdma-qosctl/simulate/a.cpp", "#include \"policy/opensm/file.h\"",
                               "tools/rdma-qosctl/simulate may not include policy/opensm"},
-                      Planted{"tools/rdma-qosctl/rendering/a.cpp", "#include \"tools/rdma-qosctl/changes/reload.h\"",
+                      Planted{"tools/rdma-qosctl/rendering/a.cpp",
+                              "#include \"tools/rdma-qosctl/changes/daemon_calls.h\"",
                               "tools/rdma-qosctl/rendering may not include tools/rdma-qosctl/changes"},
                       Planted{"tools/rdma-qosctl/rendering/a.cpp", "#include \"tools/rdma-qosctl/offline/files.h\"",
                               "tools/rdma-qosctl/rendering may not include tools/rdma-qosctl/offline"},

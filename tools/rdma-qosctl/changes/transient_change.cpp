@@ -10,7 +10,7 @@
 #include "lib/base/text.h"
 #include "policy/load/policy_reader.h"
 #include "policy/model/name_service.h"
-#include "tools/rdma-qosctl/changes/reload.h"
+#include "tools/rdma-qosctl/changes/daemon_calls.h"
 #include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/world/online.h"

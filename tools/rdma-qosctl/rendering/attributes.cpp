@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/rendering/attributes.h"
+#include "tools/rdma-qosctl/rendering/devices.h"
 
 #include <algorithm>
 #include <climits>

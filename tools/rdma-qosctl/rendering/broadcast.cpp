@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/rendering/broadcast.h"
+#include "tools/rdma-qosctl/rendering/path_answers.h"
 
 #include <utility>
 

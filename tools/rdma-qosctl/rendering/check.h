@@ -15,7 +15,7 @@ struct CheckedDevice {
     std::string device;
     std::uint32_t leaves = 0;    // of the compiled tree
     std::uint32_t elements = 0;
-    std::vector<std::string> classes;    // the levels that have their class here
+    std::vector<std::string> classes;       // the levels that have their class here
     std::vector<JudgedFinding> findings;    // as if nothing ran
 };
 

@@ -11,7 +11,6 @@
 #include "lib/base/text.h"
 #include "lib/tree/render.h"
 #include "tools/rdma-qosctl/output/terminal.h"
-#include "tools/rdma-qosctl/rendering/attributes.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {

@@ -1,10 +1,9 @@
-#include "tools/rdma-qosctl/rendering/hardware_report.h"
+#include "tools/rdma-qosctl/rendering/world_text.h"
 
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/terminal.h"
-#include "tools/rdma-qosctl/rendering/attributes.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
 
 namespace rdmaqos::ctl {
@@ -36,8 +35,7 @@ std::string render(const HardwareReport& report, const DeviceView& device, const
     std::string text = styled("device " + printable(device.key()), Style::Heading, screen) + "\n" +
                        fields.render(screen);
     text += fmt::format("\n{}\n", styled("self-test", Style::Heading, screen));
-    text += device.self_test.empty() ? "  nothing was tried\n"
-                                     : render_self_test(device.self_test, screen);
+    text += device.self_test.empty() ? "  nothing was tried\n" : render_self_test(device.self_test, screen);
     if (!device.attributes.empty()) {
         text += "\n" + render_attributes(device.attributes, screen);
     }

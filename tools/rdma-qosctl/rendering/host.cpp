@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/rendering/host.h"
+#include "tools/rdma-qosctl/rendering/world_text.h"
 
 #include <algorithm>
 #include <map>
@@ -10,7 +10,6 @@
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/dict_text.h"
-#include "tools/rdma-qosctl/rendering/sessions.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
@@ -54,9 +53,8 @@ std::string render_reasons(const std::vector<bus::Dict>& queue_pairs, const Scre
     std::string text;
     for (const auto& [word, sentences] : having) {
         for (const auto& [sentence, names] : sentences) {
-            const std::string line = fmt::format("{}{}: {}", word,
-                                                 sentences.size() == 1 ? "" : fmt::format(", {}", first_of(names)),
-                                                 sentence);
+            const std::string line = fmt::format(
+                "{}{}: {}", word, sentences.size() == 1 ? "" : fmt::format(", {}", first_of(names)), sentence);
             text += fmt::format("{}{}\n", text.empty() ? "\n" : "", sentence_on(screen, 0, 2, printable(line)));
         }
     }

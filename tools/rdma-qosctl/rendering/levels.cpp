@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/rendering/levels.h"
+#include "tools/rdma-qosctl/rendering/world_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

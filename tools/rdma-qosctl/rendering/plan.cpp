@@ -9,7 +9,7 @@
 #include "lib/base/text.h"
 #include "lib/tree/render.h"
 #include "tools/rdma-qosctl/output/terminal.h"
-#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/rendering/world_text.h"
 #include "tools/rdma-qosctl/world/online.h"
 #include "tools/rdma-qosctl/world/reports.h"
 

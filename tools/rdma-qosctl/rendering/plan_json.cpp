@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/rendering/plan_json.h"
+#include "tools/rdma-qosctl/rendering/plan.h"
 
 #include <nlohmann/json.hpp>
 

@@ -11,7 +11,7 @@
 #include "lib/base/text.h"
 #include "lib/bus/device_path.h"
 #include "lib/bus/names.h"
-#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/rendering/world_text.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
@@ -227,7 +227,8 @@ std::string Narrator::came(const std::string& path)
     }
     const auto session = ask_session(path);
     const bool has_grant = session && !session->grant.empty();
-    return names_.at(path) + (session && session->adopted ? " was adopted" : " registered") + (has_grant ? ": " + grant_in_words(session->grant) : "");
+    return names_.at(path) + (session && session->adopted ? " was adopted" : " registered") +
+           (has_grant ? ": " + grant_in_words(session->grant) : "");
 }
 
 std::string Narrator::changed(const bus::Signal& signal)

@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/rendering/status.h"
+#include "tools/rdma-qosctl/rendering/world_text.h"
 
 #include <algorithm>
 #include <set>
@@ -9,8 +9,7 @@
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
-#include "tools/rdma-qosctl/rendering/host.h"
-#include "tools/rdma-qosctl/rendering/overrides.h"
+#include "tools/rdma-qosctl/rendering/transient.h"
 #include "tools/rdma-qosctl/world/lost_levels.h"
 #include "tools/rdma-qosctl/world/online.h"
 

@@ -8,8 +8,7 @@
 #include "lib/base/text.h"
 #include "lib/tree/element.h"
 #include "tools/rdma-qosctl/output/terminal.h"
-#include "tools/rdma-qosctl/rendering/host.h"
-#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/rendering/world_text.h"
 #include "tools/rdma-qosctl/world/lost_levels.h"
 #include "tools/rdma-qosctl/world/online.h"
 

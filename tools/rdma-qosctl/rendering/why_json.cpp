@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/rendering/why_json.h"
+#include "tools/rdma-qosctl/rendering/why.h"
 
 #include <algorithm>
 

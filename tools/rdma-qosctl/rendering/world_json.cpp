@@ -7,8 +7,8 @@
 
 #include "lib/api/json.h"
 #include "lib/base/net.h"
-#include "tools/rdma-qosctl/rendering/attributes.h"
-#include "tools/rdma-qosctl/rendering/overrides.h"
+#include "tools/rdma-qosctl/rendering/devices.h"
+#include "tools/rdma-qosctl/rendering/transient.h"
 #include "tools/rdma-qosctl/world/lost_levels.h"
 #include "tools/rdma-qosctl/world/online.h"
 

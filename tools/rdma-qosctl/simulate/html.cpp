@@ -3,10 +3,6 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
-#include "tools/rdma-qosctl/simulate/html_chart.h"
-#include "tools/rdma-qosctl/simulate/html_style.h"
-#include "tools/rdma-qosctl/simulate/html_text.h"
-#include "tools/rdma-qosctl/simulate/html_tree.h"
 #include "tools/rdma-qosctl/simulate/words.h"
 
 namespace rdmaqos::ctl {

@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/simulate/html_chart.h"
+#include "tools/rdma-qosctl/simulate/html.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/simulate/html_style.h"
+#include "tools/rdma-qosctl/simulate/html.h"
 
 namespace rdmaqos::ctl::page {
 

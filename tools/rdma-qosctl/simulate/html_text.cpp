@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/simulate/html_text.h"
+#include "tools/rdma-qosctl/simulate/html.h"
 
 #include "lib/base/text.h"
 

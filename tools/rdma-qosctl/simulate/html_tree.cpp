@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/simulate/html_tree.h"
+#include "tools/rdma-qosctl/simulate/html.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/simulate/live_tree.h"
+#include "tools/rdma-qosctl/simulate/loaded_tree.h"
 
 #include <algorithm>
 

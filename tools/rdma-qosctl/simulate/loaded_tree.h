@@ -2,15 +2,21 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "lib/base/units.h"
+#include "lib/bus/value.h"
 #include "lib/model/senders.h"
 #include "lib/model/solver.h"
 #include "lib/tree/compile.h"
 #include "lib/tree/element.h"
+#include "policy/model/policy.h"
+#include "tools/rdma-qosctl/offline/targets.h"
+#include "tools/rdma-qosctl/simulate/loads.h"
+#include "tools/rdma-qosctl/world/views.h"
 
 namespace rdmaqos::ctl {
 
@@ -41,5 +47,18 @@ struct LoadedTree {
     std::vector<OutsideLevel> outside;    // that the step names
     std::vector<std::string> notes;       // what else the reader has to know, sentences
 };
+
+// As a reload with this policy would make it, with one leaf for each sender as far as the device has leaves.
+[[nodiscard]] LoadedTree load_policy_tree(const Policy& policy, const Target& target, std::uint32_t leaf_reserve,
+                                          const LoadStep& step);
+// What loads may name, responders included.
+[[nodiscard]] std::vector<std::string> level_names(const Policy& policy);
+
+// As the daemon has it: the leaves of sessions are senders, and more are imagined where the step asks for more.
+// `there`: who is in them. `levels`: keys of docs/dbus.md, "ListLevels".
+[[nodiscard]] LoadedTree load_live_tree(const std::vector<bus::Dict>& levels, const DeviceView& device,
+                                        const Senders& there, const LoadStep& step);
+// What loads may name, responders included.
+[[nodiscard]] std::vector<std::string> level_names(const World& world);
 
 }    // namespace rdmaqos::ctl

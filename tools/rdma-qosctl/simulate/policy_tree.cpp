@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/simulate/policy_tree.h"
+#include "tools/rdma-qosctl/simulate/loaded_tree.h"
 
 #include <algorithm>
 
@@ -51,7 +51,7 @@ private:
         const QosLevel* level;
         ElementPath path;
         FairBy fair_by;
-        std::size_t senders;    // that have been given a name
+        std::size_t senders;                           // that have been given a name
         bool is_split = false;                         // only to cap queue pairs that cannot be paced
         std::optional<std::size_t> paced_leaf = {};    // what the others share: index of the principals
     };
@@ -109,8 +109,8 @@ private:
         }
     }
 
-    // `level` has no class here; null: there is no such level. Where its class is on other devices on purpose, so is its
-    // load.
+    // `level` has no class here; null: there is no such level. Where its class is on other devices on purpose, so is
+    // its load.
     void leave_out(std::string_view load, const QosLevel* level)
     {
         if (level == nullptr || !level->schedule) {

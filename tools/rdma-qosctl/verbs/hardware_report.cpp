@@ -9,8 +9,8 @@
 #include "lib/base/version.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
-#include "tools/rdma-qosctl/rendering/hardware_report.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/rendering/world_text.h"
 #include "tools/rdma-qosctl/world/chosen.h"
 #include "tools/rdma-qosctl/world/hardware_report.h"
 

@@ -24,10 +24,9 @@
 #include "policy/load/transient_files.h"
 #include "tools/rdma-qosctl/changes/transient_change.h"
 #include "tools/rdma-qosctl/offline/files.h"
-#include "tools/rdma-qosctl/offline/level_override.h"
-#include "tools/rdma-qosctl/offline/transient_text.h"
+#include "tools/rdma-qosctl/offline/transient.h"
 #include "tools/rdma-qosctl/output/json.h"
-#include "tools/rdma-qosctl/rendering/overrides.h"
+#include "tools/rdma-qosctl/rendering/transient.h"
 
 namespace rdmaqos::ctl {
 namespace {

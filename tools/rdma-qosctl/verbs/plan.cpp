@@ -18,7 +18,6 @@
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/plan.h"
-#include "tools/rdma-qosctl/rendering/plan_json.h"
 #include "tools/rdma-qosctl/world/online.h"
 #include "tools/rdma-qosctl/world/reports.h"
 

@@ -11,7 +11,7 @@
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
-#include "tools/rdma-qosctl/rendering/host.h"
+#include "tools/rdma-qosctl/rendering/world_text.h"
 #include "tools/rdma-qosctl/world/host.h"
 #include "tools/rdma-qosctl/world/online.h"
 

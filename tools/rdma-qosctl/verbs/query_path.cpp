@@ -9,7 +9,6 @@
 #include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
-#include "tools/rdma-qosctl/rendering/broadcast.h"
 #include "tools/rdma-qosctl/rendering/path_answers.h"
 #include "tools/rdma-qosctl/verbs/path_question.h"
 #include "tools/rdma-qosctl/world/broadcast.h"

@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "tools/rdma-qosctl/changes/devices.h"
+#include "tools/rdma-qosctl/changes/daemon_calls.h"
 
 namespace rdmaqos::ctl {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/text.h"
-#include "tools/rdma-qosctl/changes/reload.h"
+#include "tools/rdma-qosctl/changes/daemon_calls.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"

@@ -20,7 +20,7 @@
 #include "lib/bus/names.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
-#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/rendering/world_text.h"
 #include "tools/rdma-qosctl/request/child.h"
 #include "tools/rdma-qosctl/request/request_options.h"
 #include "tools/rdma-qosctl/world/online.h"

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/text.h"
+#include "tools/rdma-qosctl/changes/daemon_calls.h"
 #include "tools/rdma-qosctl/changes/password_agent.h"
-#include "tools/rdma-qosctl/changes/reload.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"

@@ -24,9 +24,9 @@
 #include "policy/load/transient_files.h"
 #include "policy/model/client_keys.h"
 #include "tools/rdma-qosctl/changes/transient_change.h"
-#include "tools/rdma-qosctl/offline/transient_rule.h"
+#include "tools/rdma-qosctl/offline/transient.h"
 #include "tools/rdma-qosctl/output/json.h"
-#include "tools/rdma-qosctl/rendering/rules.h"
+#include "tools/rdma-qosctl/rendering/transient.h"
 
 namespace rdmaqos::ctl {
 namespace {

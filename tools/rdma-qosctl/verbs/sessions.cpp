@@ -10,8 +10,8 @@
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
-#include "tools/rdma-qosctl/rendering/sessions.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/rendering/world_text.h"
 #include "tools/rdma-qosctl/world/chosen.h"
 #include "tools/rdma-qosctl/world/online.h"
 

@@ -17,10 +17,8 @@
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/simulate/html.h"
-#include "tools/rdma-qosctl/simulate/live_tree.h"
-#include "tools/rdma-qosctl/simulate/policy_tree.h"
-#include "tools/rdma-qosctl/simulate/report_json.h"
-#include "tools/rdma-qosctl/simulate/report_text.h"
+#include "tools/rdma-qosctl/simulate/loaded_tree.h"
+#include "tools/rdma-qosctl/simulate/report.h"
 #include "tools/rdma-qosctl/simulate/simulation.h"
 #include "tools/rdma-qosctl/world/online.h"
 

@@ -14,8 +14,8 @@
 #include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
-#include "tools/rdma-qosctl/rendering/status.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/rendering/world_text.h"
 #include "tools/rdma-qosctl/world/online.h"
 #include "tools/rdma-qosctl/world/problems.h"
 

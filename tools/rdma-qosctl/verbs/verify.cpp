@@ -5,10 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "tools/rdma-qosctl/changes/devices.h"
+#include "tools/rdma-qosctl/changes/daemon_calls.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
-#include "tools/rdma-qosctl/rendering/manage.h"
+#include "tools/rdma-qosctl/rendering/world_text.h"
 
 namespace rdmaqos::ctl {
 namespace {

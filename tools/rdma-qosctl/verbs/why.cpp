@@ -19,7 +19,6 @@
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/why.h"
-#include "tools/rdma-qosctl/rendering/why_json.h"
 #include "tools/rdma-qosctl/world/host.h"
 #include "tools/rdma-qosctl/world/not_adopted.h"
 #include "tools/rdma-qosctl/world/online.h"

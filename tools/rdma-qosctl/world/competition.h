@@ -16,9 +16,9 @@ namespace rdmaqos::ctl {
 struct Competition {
     Tree tree;
     Bandwidth link_speed;
-    ProcessSenders senders;             // by process; mode shared: all as process 0
+    ProcessSenders senders;    // by process; mode shared: all as process 0
     bool is_per_process = false;
-    Allocations busy;                   // all of them send as much as they get
+    Allocations busy;    // all of them send as much as they get
 
     // Of the tree that is solved; `process` and `path` as `sessions` and `tree` show them.
     [[nodiscard]] ElementPath place(std::uint64_t process, const ElementPath& path) const;

@@ -13,10 +13,10 @@ namespace rdmaqos::ctl {
 
 struct LostLevelView {
     std::string level;
-    std::string reason;        // docs/dbus.md, "Lost levels"
-    std::string renamed_to;    // empty: none
-    std::string revision;      // of the policy that took it
-    std::uint64_t at = 0;      // seconds since 1970
+    std::string reason;          // docs/dbus.md, "Lost levels"
+    std::string renamed_to;      // empty: none
+    std::string revision;        // of the policy that took it
+    std::uint64_t at = 0;        // seconds since 1970
     std::size_t sessions = 0;    // that lost it, or some queue pairs of theirs did
     std::size_t queue_pairs = 0;
 };

@@ -140,11 +140,11 @@ struct World {
     ManagerView manager;
     std::optional<FilesView> files{};              // empty: not asked for, or they cannot be read by whoever asks
     std::chrono::system_clock::time_point at{};    // when the daemon was asked
-    std::vector<DeviceView> devices;      // by name and port
-    std::vector<SessionView> sessions;    // by id
+    std::vector<DeviceView> devices;               // by name and port
+    std::vector<SessionView> sessions;             // by id
     // Keys of docs/dbus.md, "Counts of sessions"; in place of `sessions` where there are too many to list.
     std::vector<bus::Dict> session_counts{};
-    std::vector<bus::Dict> host_counts;   // keys of docs/dbus.md, "Counts of queue pairs"; empty: not asked for
+    std::vector<bus::Dict> host_counts;    // keys of docs/dbus.md, "Counts of queue pairs"; empty: not asked for
 };
 
 struct PlanReport {

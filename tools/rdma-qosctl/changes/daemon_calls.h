@@ -1,10 +1,14 @@
-// Which policy the daemon has in force: it reads its files again, or tries another one.
+// Calls that change something in the daemon. Where polkit wants a password, it is asked for.
 #pragma once
 
 #include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "lib/base/result.h"
 #include "lib/bus/client.h"
+#include "lib/bus/value.h"
 #include "tools/rdma-qosctl/output/context.h"
 #include "tools/rdma-qosctl/world/views.h"
 
@@ -21,5 +25,16 @@ inline constexpr auto kDeviceTimeout = std::chrono::minutes(5);
 
 // The trial that is in force; an error if there is none.
 [[nodiscard]] Result<TrialView> fetch_trial(bus::Client& client);
+
+// What a method of a device answers; without a name, that of each device.
+[[nodiscard]] Result<std::vector<bus::Dict>> call_on_devices(const Context& context, const std::string& method,
+                                                             const std::string& device);
+// Failed if an operation failed on one of them.
+[[nodiscard]] ExitStatus status_of(const std::vector<bus::Dict>& results);
+
+// Calls a method that changes the state of devices, and prints the result. `done`: what has become of a device,
+// "disabled".
+[[nodiscard]] Result<ExitStatus> switch_devices(const Context& context, const std::string& method,
+                                                const std::string& device, std::string_view done);
 
 }    // namespace rdmaqos::ctl

@@ -1,16 +1,27 @@
-// A match rule of the command line as the file that holds it until it ends: pure functions.
+// Rules and overrides of the command line as the files that hold them until they end: pure functions.
 #pragma once
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lib/base/result.h"
 #include "policy/model/transient.h"
+#include "policy/text/yaml_text.h"
 
 namespace rdmaqos::ctl {
 
+// Of `--for`, as parse_milliseconds() takes it; empty: no time.
+[[nodiscard]] Result<std::optional<std::chrono::sys_seconds>> end_after(const std::string& time,
+                                                                        std::chrono::system_clock::time_point now);
+// The key `transient`, also if it says nothing.
+void add_transient(YamlLines& lines, const Transient& transient);
+// What may stand in the name of a file that a command makes.
+[[nodiscard]] bool may_be_in_file_name(char c);
+
+// A match rule of the command line.
 struct RuleOptions {
     std::string name;     // empty: made of the owner
     std::string lasts;    // "2h"
@@ -38,5 +49,19 @@ struct RuleOptions {
 [[nodiscard]] Result<void> check_rule_name(const std::string& name);
 // Of the owner, with what no file name should have replaced by dashes; "rule" without one.
 [[nodiscard]] std::string default_rule_name(const std::string& owner);
+
+// An override of the command line.
+struct OverrideOptions {
+    std::string level;
+    std::map<std::string, std::string> values;    // by their keys in `qos-level-overrides`
+    std::string lasts;                            // "30m"
+    std::string cgroup;                           // it ends with this one
+};
+
+// A policy file. Whether its values can be used is for the reader to say, once it is merged with the others.
+[[nodiscard]] Result<std::string> override_text(const OverrideOptions& options, const Transient& transient);
+
+// "90-override-rpc.yaml": one for each level, whose names ignore case, so that a second override replaces the first.
+[[nodiscard]] std::string override_file(const std::string& level);
 
 }    // namespace rdmaqos::ctl

@@ -1,18 +1,30 @@
-// Overrides of levels as text and as JSON.
+// Rules and overrides of levels that end by themselves, as text and as JSON.
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "policy/load/host_files.h"
+#include "policy/load/transient_files.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/world/overrides.h"
 
 namespace rdmaqos::ctl {
 
-// One that a file states, and whether it counts.
+struct RuleView {
+    std::string name;
+    TransientFile file;
+    std::optional<SkippedFile> skipped;    // it is not read
+};
+
+[[nodiscard]] std::string render_rules(const std::vector<RuleView>& rules, const Screen& screen);
+[[nodiscard]] Json rule_json(const RuleView& rule);
+
+// An override that a file states, and whether it counts.
 struct ListedOverride {
     OverrideView view;
     // "applied"; "no-effect": there is no such level or class, or a later file has another value; "ended", "masked" or
