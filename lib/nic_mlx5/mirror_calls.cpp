@@ -57,7 +57,9 @@ bool destroy_mirror(int fd, const Mirror& mirror)
 {
     const auto destroyed = devx_destroy(fd, mirror.handle);
     return destroyed || destroyed.error().sys_errno == ENOENT ||
-           (is_gone(destroyed.error()) ? !answers(fd) : says_missing(query(fd, mirror)));
+           (is_gone(destroyed.error()) ? !answers(fd)
+                                       : explain(Command::DestroyElement, destroyed.error()).sys_errno == ENOENT &&
+                                             says_missing(query(fd, mirror)));
 }
 
 bool takes_change(int fd, const Mirror& mirror, ElementKind kind, const ElementAttributes& planned)

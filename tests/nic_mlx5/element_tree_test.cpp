@@ -239,6 +239,19 @@ TEST_F(MirroredTrees, AMirrorThatCouldNotBeDestroyedAtOnce)
     EXPECT_TRUE(tree_->destroy(*rpc_));
 }
 
+TEST_F(MirroredTrees, AMirrorThatIsInUseIsKeptWhateverAQuerySays)
+{
+    Client client;
+    const auto queue_pair = client.make();
+    place(queue_pair, leaf_);
+    emulator("fail destroy 1 0x9");    // a resource in a state that does not allow it
+    emulator("fail query 1 0x5");
+    place(queue_pair, std::nullopt);
+    EXPECT_EQ(elements().size(), 3U);
+    EXPECT_TRUE(tree_->destroy(*leaf_));
+    EXPECT_THAT(elements(), IsEmpty());
+}
+
 TEST_F(MirroredTrees, AMirrorThatItsOwnerDestroyed)
 {
     Client client;
