@@ -165,142 +165,6 @@ inline constexpr std::array kPathAnswerKeys{
               "which of `mtu` and `rate` is known of neither port: those of the first device, or usual ones"},
 };
 
-inline constexpr std::array kDiagnosticKeys{
-    AnswerKey{"severity", "s", "`error`, `warning` or `note`; a note belongs to what is before it"},
-    AnswerKey{"message", "s", "what is wrong, a sentence fragment"},
-    AnswerKey{"hint", "s", "what to do about it"},
-    AnswerKey{"file", "s", "absent: it concerns no file"},
-    AnswerKey{"line", "u", "from 1; absent: the file as a whole"},
-    AnswerKey{"column", "u", "from 1, in bytes"},
-    AnswerKey{"length", "u", "bytes that are meant, from there on"},
-    AnswerKey{"quote", "s", "the line, or the part of a long one around the column; see [Quoted lines](#quoted-lines)"},
-    AnswerKey{"quote-offset", "u", "bytes of the line before `quote`; absent: none"},
-};
-
-inline constexpr std::array kReloadKeys{
-    AnswerKey{"accepted", "b", "false: the running policy stays"},
-    AnswerKey{
-        "revision", "s",
-        "of the policy: the running one after Reload, Refresh, Try and Revert, the one that was read in Check and "
-        "Plan"},
-    AnswerKey{"errors", "u", "how many `diagnostics` there were of this severity"},
-    AnswerKey{"warnings", "u", "likewise"},
-    AnswerKey{"diagnostics", "aa{sv}", "of the files, [keys](#diagnostics-and-findings)"},
-    AnswerKey{"omitted", "u", "how many more there were, of 200"},
-    AnswerKey{"findings", "aa{sv}", "of the present devices, [keys](#diagnostics-and-findings)"},
-    AnswerKey{"left-out", "aa{sv}", "devices that take no part, [keys](#devices-that-take-no-part)"},
-    AnswerKey{"unanswered", "as",
-              "devices that were told and have not answered within 15 s: they take the policy when they do"},
-    AnswerKey{"lost-levels", "aa{sv}",
-              "of Reload: that sessions have lost without getting another one, with the keys of a [plan](#plans)"},
-    AnswerKey{"failures", "aa{sv}",
-              "if it is accepted: what devices refused of it or have no room for, [keys](#results); the daemon tries "
-              "again by itself"},
-    AnswerKey{"ended-trial", "s", "of Reload: revision of the trial that it has ended; absent: there was none"},
-    AnswerKey{"seconds-left", "u", "of Try, if it is accepted: until the policy goes back by itself"},
-};
-
-inline constexpr std::array kTrialKeys{
-    AnswerKey{"revision", "s", "of the policy in force: the text that is tried, and the other files of the host"},
-    AnswerKey{"goes-back-to", "s", "revision of the policy that was in force before"},
-    AnswerKey{"file-revision", "s",
-              "revision of /etc/rdma-qos/policy.yaml alone as it was when the trial began; absent: it was not there"},
-    AnswerKey{"seconds-left", "u", "until it goes back by itself"},
-    AnswerKey{"uid", "u", "of whoever began it"},
-    AnswerKey{"pid", "u", "likewise"},
-    AnswerKey{"command", "s", "likewise: the kernel's name of the process"},
-};
-
-inline constexpr std::array kPlanKeys{
-    AnswerKey{"accepted", "b", "whether a reload would take the policy"},
-    AnswerKey{"refusal", "s",
-              "the message of the error that a reload would end with; absent: it would take the policy"},
-    AnswerKey{"revision", "s", "of the policy that was read; absent if it has errors"},
-    AnswerKey{"errors", "u", "as of Reload, like the next three"},
-    AnswerKey{"warnings", "u", ""},
-    AnswerKey{"diagnostics", "aa{sv}", ""},
-    AnswerKey{"omitted", "u", ""},
-    AnswerKey{"levels", "aa{sv}", "that would change"},
-    AnswerKey{"changes", "aa{sv}", "rules, port groups and partitions that would change, at most 1000"},
-    AnswerKey{"changes-omitted", "u", "how many more; absent: none"},
-    AnswerKey{"sessions", "aa{sv}", "queue pairs of a session that would get another level or leaf"},
-    AnswerKey{"lost-levels", "aa{sv}", "that some of these `sessions` would lose without getting another one"},
-    AnswerKey{"devices", "aa{sv}", "what would be done to each"},
-    AnswerKey{"left-out", "aa{sv}", "as of Reload"},
-    AnswerKey{"writes", "b", "false: `mode: monitor`, so that none of the operations would be carried out"},
-};
-
-inline constexpr std::array kLeftOutKeys{
-    AnswerKey{"device", "s", "name/port"},
-    AnswerKey{"why", "s", "`disabled` or `released`"},
-};
-
-inline constexpr std::array kLostLevelKeys{
-    AnswerKey{"level", "s", ""},
-    AnswerKey{"reason", "s", "why, one of [these](#lost-levels)"},
-    AnswerKey{"renamed-to", "s", "as of a grant"},
-    AnswerKey{"sessions", "u",
-              "how many lose it, or some of their queue pairs do: those of `sessions` with this level "
-              "before, and a `loss`"},
-    AnswerKey{"queue-pairs", "u", "how many lose it"},
-};
-
-inline constexpr std::array kLevelChangeKeys{
-    AnswerKey{"level", "s", ""},
-    AnswerKey{"change", "s", "`new`, `changed`, `renamed` (by `renamed-from`) or `removed`"},
-    AnswerKey{"message", "s", "what changes, in words"},
-};
-
-inline constexpr std::array kPartChangeKeys{
-    AnswerKey{"part", "s", "`match rule`, `ulp rule`, `port-group` or `partition`"},
-    AnswerKey{"name", "s", "of a rule its number, in the old policy if it is removed"},
-    AnswerKey{"change", "s", "`new`, `changed`, `moved` (to another place among the rules) or `removed`"},
-    AnswerKey{"message", "s", "what changes, in words"},
-};
-
-inline constexpr std::array kSessionChangeKeys{
-    AnswerKey{"session", "t", "last part of its object path"},
-    AnswerKey{"pid", "u", ""},
-    AnswerKey{"uid", "u", ""},
-    AnswerKey{"unit", "s", ""},
-    AnswerKey{"command", "s", ""},
-    AnswerKey{"device", "s", "of the queue pairs"},
-    AnswerKey{"queue-pairs", "u", "how many; 0: the session itself gets another level"},
-    AnswerKey{"level-before", "s", ""},
-    AnswerKey{"level-after", "s", ""},
-    AnswerKey{"leaf-before", "s", "absent: none"},
-    AnswerKey{"leaf-after", "s", "absent: none"},
-    AnswerKey{"rule", "s", "that decides then, as in a grant"},
-    AnswerKey{"loss", "s", "without `level-after`: why, one of [these](#lost-levels)"},
-};
-
-inline constexpr std::array kDeviceResultKeys{
-    AnswerKey{"device", "s", "name/port"},
-    AnswerKey{"operations", "t", "how many the device carried out"},
-    AnswerKey{"failures", "aa{sv}", "what did not work"},
-};
-
-inline constexpr std::array kFailureKeys{
-    AnswerKey{"device", "s", "name/port; not where the device is known anyway"},
-    AnswerKey{"path", "s", "of the element; absent: the device as a whole"},
-    AnswerKey{"operation", "s", "`create`, `modify`, `destroy`, `query`; absent: there is no room for it"},
-    AnswerKey{"error", "s", "a D-Bus error name; with an `operation`"},
-    AnswerKey{"attempts", "u", "likewise"},
-    AnswerKey{"message", "s", "all of it as a sentence"},
-};
-
-inline constexpr std::array kDriftKeys{
-    AnswerKey{"device", "s", "name/port"},
-    AnswerKey{"path", "s", "of the element"},
-    AnswerKey{"kind", "s",
-              "`missing`, `share`, `max-rate`, `parent`, `kind`; `unknown`: rdma-qosd has elements on the device that "
-              "nothing uses; `unreadable`: drift cannot be seen, because the "
-              "device does not say what was written; `not-written`: the device refused it or has no room for it, and "
-              "`found` says why"},
-    AnswerKey{"expected", "s", "in words"},
-    AnswerKey{"found", "s", "in words"},
-};
-
 inline constexpr std::array kLevelKeys{
     AnswerKey{"name", "s", ""},
     AnswerKey{"use", "s", "what it is for, as the policy says"},
@@ -355,18 +219,6 @@ inline constexpr std::array kRunningFileKeys{
     AnswerKey{"text", "s", "with which it is in force"},
 };
 
-inline constexpr std::array kRefusedDeviceKeys{
-    AnswerKey{"device", "s", "name/port"},
-    AnswerKey{"netdev", "s", ""},
-    AnswerKey{"pci-address", "s", ""},
-    AnswerKey{"reason", "s", "why it is not managed, a sentence"},
-};
-
-inline constexpr std::array kStateFailureKeys{
-    AnswerKey{"file", "s", "below /var/lib/rdma-qos or /run/rdma-qos"},
-    AnswerKey{"message", "s", "what is wrong and what follows from it, a sentence"},
-};
-
 inline constexpr std::array kManagerStatistics{
     AnswerKey{"calls", "t", ""},
     AnswerKey{"calls-refused", "t", ""},
@@ -374,13 +226,6 @@ inline constexpr std::array kManagerStatistics{
     AnswerKey{"sessions", "t", ""},
     AnswerKey{"sessions-now", "t", "those there are"},
     AnswerKey{"reloads", "t", ""},
-};
-
-inline constexpr std::array kAdoptionKeys{
-    AnswerKey{"setting", "s", "`unregistered` of the settings: `ignore`, `count` or `adopt`"},
-    AnswerKey{"unavailable", "s", "why no program can be adopted although the settings ask for it, and what to do"},
-    AnswerKey{"programs", "u", "processes that are adopted now"},
-    AnswerKey{"queue-pairs", "u", "of theirs, in the tree now"},
 };
 
 inline constexpr std::array kDeviceStatistics{

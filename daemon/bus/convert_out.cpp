@@ -4,6 +4,7 @@
 
 #include "daemon/bus/answer.h"
 #include "lib/api/device.h"
+#include "lib/api/report.h"
 #include "policy/model/lower.h"
 #include "policy/model/traffic_class.h"
 
@@ -259,7 +260,7 @@ void write(Writer& writer, const CounterReading& reading)
 
 void write(Writer& writer, const std::vector<SelfTestStep>& steps)
 {
-    std::vector<api::SelfTestRecord> records;
+    std::vector<api::SelfTestStep> records;
     for (const auto& [name, passed, sys_errno, status, syndrome, remark] : steps) {
         records.push_back({name, passed, static_cast<std::uint32_t>(sys_errno), status, syndrome, remark});
     }
@@ -300,11 +301,9 @@ void write_tree(Writer& writer, const DeviceStatus& status)
 
 void write(Writer& writer, const AdoptionStatus& adoption)
 {
-    Answer<kAdoptionKeys> dict(writer);
-    dict.set("setting", word_of(adoption.setting));
-    dict.set_text("unavailable", adoption.unavailable);
-    dict.set("programs", static_cast<std::uint32_t>(adoption.programs));
-    dict.set("queue-pairs", static_cast<std::uint32_t>(adoption.queue_pairs));
+    api::write(writer, api::Adoption{std::string(word_of(adoption.setting)), adoption.unavailable,
+                                     static_cast<std::uint32_t>(adoption.programs),
+                                     static_cast<std::uint32_t>(adoption.queue_pairs)});
 }
 
 void write(Writer& writer, const Policy& policy, const QosLevel& level, const LevelUse& use)

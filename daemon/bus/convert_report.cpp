@@ -4,8 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "daemon/bus/answer.h"
-#include "lib/api/plan.h"
+#include "lib/api/report.h"
 
 namespace rdmaqos {
 namespace {
@@ -33,110 +32,69 @@ std::string_view to_string(DriftKind kind)
     return "?";
 }
 
-void write_one(Writer& writer, const Diagnostic& diagnostic, Quote quote)
+api::Diagnostic to_record(const Diagnostic& diagnostic, Quote quote)
 {
     const auto& [severity, location, message, hint] = diagnostic;
-    Answer<kDiagnosticKeys> dict(writer);
-    dict.set("severity", to_string(severity));
-    dict.set("message", message);
-    dict.set_text("hint", hint);
+    api::Diagnostic record{.severity = severity, .message = message, .hint = hint};
     if (!location.file) {
-        return;
+        return record;
     }
-    dict.set("file", location.file->name);
-    if (location.line == 0) {
-        return;
+    record.file = location.file->name;
+    record.line = location.line;
+    record.column = location.column;
+    record.length = location.length;
+    if (const auto excerpt = quote == Quote::Lines && location.line != 0 ? excerpt_of(location) : nullptr) {
+        record.quote = excerpt->text;
+        record.quote_offset = excerpt->skipped;
     }
-    dict.set("line", location.line);
-    dict.set("column", location.column);
-    dict.set("length", location.length);
-    const auto excerpt = quote == Quote::Lines ? excerpt_of(location) : nullptr;
-    if (excerpt) {
-        dict.set("quote", excerpt->text);
-        if (excerpt->skipped > 0) {
-            dict.set("quote-offset", excerpt->skipped);
-        }
-    }
+    return record;
 }
 
 // `device`: empty where it is known anyway.
-api::FindingRecord to_record(const JudgedFinding& judged, const std::string& device)
+api::Finding to_record(const JudgedFinding& judged, const std::string& device)
 {
     const bool matters = judged.verdict != FindingVerdict::Harmless;
     return api::to_record(judged.finding, device, matters ? to_string(judged.verdict) : std::string_view());
 }
 
-// What is written of diagnostics in any report.
-template <const auto& keys>
-void set_diagnostics(Answer<keys>& dict, const Diagnostics& diagnostics, Quote quote)
+api::LevelChange to_record(const LevelChange& change)
 {
-    dict.set("errors", static_cast<std::uint32_t>(diagnostics.error_count()));
-    dict.set("warnings", static_cast<std::uint32_t>(diagnostics.warning_count()));
-    dict.set_list("diagnostics", diagnostics.all(),
-                  [quote](Writer& writer, const Diagnostic& one) { write_one(writer, one, quote); });
-    if (diagnostics.dropped() > 0) {
-        dict.set("omitted", static_cast<std::uint32_t>(diagnostics.dropped()));
-    }
+    return {change.level, std::string(to_string(change.kind)), change.words};
 }
 
-void write_one(Writer& writer, const LevelChange& change)
+api::PartChange to_record(const PartChange& change)
 {
-    Answer<kLevelChangeKeys> dict(writer);
-    dict.set("level", change.level);
-    dict.set("change", to_string(change.kind));
-    dict.set("message", change.words);
+    return {std::string(to_string(change.part)), change.name, std::string(to_string(change.kind)), change.words};
 }
 
-void write_one(Writer& writer, const PartChange& change)
+api::SessionChange to_record(const SessionChange& change)
 {
-    Answer<kPartChangeKeys> dict(writer);
-    dict.set("part", to_string(change.part));
-    dict.set("name", change.name);
-    dict.set("change", to_string(change.kind));
-    dict.set("message", change.words);
+    return {.session = static_cast<std::uint64_t>(change.session),
+            .pid = static_cast<std::uint32_t>(change.owner->pid),
+            .uid = change.owner->uid,
+            .unit = change.owner->unit,
+            .command = change.owner->command,
+            .device = change.device,
+            .queue_pairs = change.queue_pairs,
+            .level_before = change.level_before,
+            .level_after = change.level_after,
+            .leaf_before = change.leaf_before,
+            .leaf_after = change.leaf_after,
+            .rule = change.rule_after,
+            .loss = change.loss ? std::string(to_string(*change.loss)) : std::string()};
 }
 
-void write_one(Writer& writer, const SessionChange& change)
+api::LevelLoss to_record(const LevelLoss& loss)
 {
-    Answer<kSessionChangeKeys> dict(writer);
-    dict.set("session", static_cast<std::uint64_t>(change.session));
-    dict.set("pid", static_cast<std::uint32_t>(change.owner->pid));
-    dict.set("uid", change.owner->uid);
-    dict.set_text("unit", change.owner->unit);
-    dict.set_text("command", change.owner->command);
-    dict.set_text("device", change.device);
-    dict.set("queue-pairs", change.queue_pairs);
-    dict.set_text("level-before", change.level_before);
-    dict.set_text("level-after", change.level_after);
-    dict.set_text("leaf-before", change.leaf_before);
-    dict.set_text("leaf-after", change.leaf_after);
-    dict.set_text("rule", change.rule_after);
-    if (change.loss) {
-        dict.set("loss", to_string(*change.loss));
-    }
+    return {loss.level, std::string(to_string(loss.reason)), loss.renamed_to, loss.sessions, loss.queue_pairs};
 }
 
-void write_one(Writer& writer, const LevelLoss& loss)
+api::LeftOut to_record(const LeftOutDevice& device)
 {
-    Answer<kLostLevelKeys> dict(writer);
-    dict.set("level", loss.level);
-    dict.set("reason", to_string(loss.reason));
-    dict.set_text("renamed-to", loss.renamed_to);
-    dict.set("sessions", loss.sessions);
-    dict.set("queue-pairs", loss.queue_pairs);
+    return {device.device, std::string(to_string(device.why))};
 }
 
-void write_one(Writer& writer, const LeftOutDevice& device)
-{
-    Answer<kLeftOutKeys> dict(writer);
-    dict.set("device", device.device);
-    dict.set("why", to_string(device.why));
-}
-
-// Any of those above.
-constexpr auto kWriteOne = [](Writer& writer, const auto& one) { write_one(writer, one); };
-
-void write_plan(Writer& writer, const DevicePlan& plan)
+api::DevicePlan to_record(const DevicePlan& plan)
 {
     api::DevicePlan record;
     record.device = plan.device;
@@ -146,164 +104,185 @@ void write_plan(Writer& writer, const DevicePlan& plan)
     }
     record.link_speed = plan.link_speed;
     record.rates = plan.rates;
-    api::write(writer, record);
+    return record;
 }
 
-// `device`: where it is not known anyway.
-void write_failure(Writer& writer, const ElementFailure& failure, const std::string& device = {})
+// `device`: empty where it is known anyway.
+api::Failure to_record(const ElementFailure& failure, const std::string& device = {})
 {
-    Answer<kFailureKeys> dict(writer);
-    dict.set_text("device", device);
-    dict.set_text("path", failure.path.text());
-    dict.set_text("operation", failure.operation);
+    api::Failure record{
+        .device = device, .path = failure.path.text(), .operation = failure.operation, .message = to_sentence(failure)};
     if (failure.attempts > 0) {
-        dict.set("error", dbus_name(failure.error.code));
-        dict.set("attempts", failure.attempts);
+        record.error = dbus_name(failure.error.code);
+        record.attempts = failure.attempts;
     }
-    dict.set("message", to_sentence(failure));
+    return record;
+}
+
+api::Failure to_record(const DeviceFailure& failure)
+{
+    return to_record(failure.failure, failure.device);
+}
+
+api::DeviceResult to_record(const DeviceReconcile& result);
+
+template <typename Record, typename T>
+std::vector<Record> to_records(const std::vector<T>& values)
+{
+    std::vector<Record> records;
+    records.reserve(values.size());
+    for (const auto& value : values) {
+        records.push_back(to_record(value));
+    }
+    return records;
+}
+
+std::vector<api::Diagnostic> to_records(const Diagnostics& diagnostics, Quote quote)
+{
+    std::vector<api::Diagnostic> records;
+    for (const auto& diagnostic : diagnostics.all()) {
+        records.push_back(to_record(diagnostic, quote));
+    }
+    return records;
+}
+
+// What any report says of diagnostics.
+template <typename Report>
+void set_diagnostics(Report& report, const Diagnostics& diagnostics, Quote quote)
+{
+    report.errors = static_cast<std::uint32_t>(diagnostics.error_count());
+    report.warnings = static_cast<std::uint32_t>(diagnostics.warning_count());
+    report.diagnostics = to_records(diagnostics, quote);
+    report.omitted = static_cast<std::uint32_t>(diagnostics.dropped());
+}
+
+api::Reload to_record(const ReloadOutcome& outcome, Quote quote)
+{
+    api::Reload record;
+    record.accepted = outcome.accepted;
+    record.revision = outcome.revision;
+    set_diagnostics(record, outcome.diagnostics, quote);
+    for (const auto& finding : outcome.findings) {
+        record.findings.push_back(to_record(finding, finding.device));
+    }
+    record.left_out = to_records<api::LeftOut>(outcome.left_out);
+    record.unanswered = outcome.unanswered;
+    record.lost_levels = to_records<api::LevelLoss>(outcome.losses);
+    record.failures = to_records<api::Failure>(outcome.failures);
+    record.ended_trial = outcome.ended_trial;
+    return record;
+}
+
+api::DeviceResult to_record(const DeviceReconcile& result)
+{
+    return {result.device, result.operations, to_records<api::Failure>(result.failures)};
 }
 
 // What could not be written or read, as Verify lists it.
-void write_as_drift(Writer& writer, const std::string& device, const ElementFailure& failure)
+api::Drift to_drift(const std::string& device, const ElementFailure& failure)
 {
     const bool is_read = failure.operation == "query";
-    Answer<kDriftKeys> dict(writer);
-    dict.set("device", device);
-    dict.set("path", failure.path.text());
-    dict.set("kind", is_read ? "unreadable" : "not-written");
-    dict.set("expected", is_read ? "what was written" : "what the policy says");
-    dict.set("found", to_sentence(failure));
+    return {device, failure.path.text(), is_read ? "unreadable" : "not-written",
+            is_read ? "what was written" : "what the policy says", to_sentence(failure)};
 }
 
 }    // namespace
 
 void write(Writer& writer, const Diagnostics& diagnostics, Quote quote)
 {
-    write_dicts(writer, diagnostics.all(), [quote](Writer& to, const Diagnostic& one) { write_one(to, one, quote); });
+    api::write(writer, to_records(diagnostics, quote));
 }
-
-namespace {
-
-void set_outcome(Answer<kReloadKeys>& dict, const ReloadOutcome& outcome, Quote quote)
-{
-    dict.set("accepted", outcome.accepted);
-    dict.set_text("revision", outcome.revision);
-    set_diagnostics(dict, outcome.diagnostics, quote);
-    dict.set_list("findings", outcome.findings,
-                  [](Writer& to, const JudgedFinding& one) { api::write(to, to_record(one, one.device)); });
-    dict.set_list("left-out", outcome.left_out, kWriteOne);
-    dict.set("unanswered", outcome.unanswered);
-    dict.set_list("lost-levels", outcome.losses, kWriteOne);
-    dict.set_list("failures", outcome.failures,
-                  [](Writer& to, const DeviceFailure& one) { write_failure(to, one.failure, one.device); });
-    dict.set_text("ended-trial", outcome.ended_trial);
-}
-
-}    // namespace
 
 void write(Writer& writer, const ReloadOutcome& outcome, Quote quote)
 {
-    Answer<kReloadKeys> dict(writer);
-    set_outcome(dict, outcome, quote);
+    api::write(writer, to_record(outcome, quote));
 }
 
 void write(Writer& writer, const TrialOutcome& outcome, Quote quote)
 {
-    Answer<kReloadKeys> dict(writer);
-    set_outcome(dict, outcome.reload, quote);
+    api::Reload record = to_record(outcome.reload, quote);
     if (outcome.trial) {
-        dict.set("seconds-left", static_cast<std::uint32_t>(outcome.trial->left.count()));
+        record.seconds_left = static_cast<std::uint32_t>(outcome.trial->left.count());
     }
+    api::write(writer, record);
 }
 
 void write(Writer& writer, const std::optional<TrialStatus>& trial)
 {
-    Answer<kTrialKeys> dict(writer);
+    api::Trial record;
     if (trial) {
-        dict.set("revision", trial->revision);
-        dict.set("goes-back-to", trial->goes_back_to);
-        dict.set_text("file-revision", trial->file_revision);
-        dict.set("seconds-left", static_cast<std::uint32_t>(trial->left.count()));
-        dict.set("uid", trial->who->uid);
-        dict.set("pid", static_cast<std::uint32_t>(trial->who->pid));
-        dict.set_text("command", trial->who->command);
+        record = {trial->revision,      trial->goes_back_to,
+                  trial->file_revision, static_cast<std::uint32_t>(trial->left.count()),
+                  trial->who->uid,      static_cast<std::uint32_t>(trial->who->pid),
+                  trial->who->command};
     }
+    api::write(writer, record);
 }
 
 void write(Writer& writer, const PlanReport& report, Quote quote)
 {
-    Answer<kPlanKeys> dict(writer);
-    dict.set("accepted", report.accepted);
-    dict.set_text("refusal", report.refusal);
-    dict.set_text("revision", report.revision);
-    set_diagnostics(dict, report.diagnostics, quote);
-    dict.set_list("levels", report.levels, kWriteOne);
-    dict.set_list("changes", report.parts, kWriteOne);
-    if (report.more_parts > 0) {
-        dict.set("changes-omitted", static_cast<std::uint32_t>(report.more_parts));
-    }
-    dict.set_list("sessions", report.sessions, kWriteOne);
-    dict.set_list("lost-levels", report.losses, kWriteOne);
-    dict.set_list("devices", report.devices, write_plan);
-    dict.set_list("left-out", report.left_out, kWriteOne);
-    dict.set("writes", report.writes);
+    api::Plan record;
+    record.accepted = report.accepted;
+    record.refusal = report.refusal;
+    record.revision = report.revision;
+    set_diagnostics(record, report.diagnostics, quote);
+    record.levels = to_records<api::LevelChange>(report.levels);
+    record.changes = to_records<api::PartChange>(report.parts);
+    record.changes_omitted = static_cast<std::uint32_t>(report.more_parts);
+    record.sessions = to_records<api::SessionChange>(report.sessions);
+    record.lost_levels = to_records<api::LevelLoss>(report.losses);
+    record.devices = to_records<api::DevicePlan>(report.devices);
+    record.left_out = to_records<api::LeftOut>(report.left_out);
+    record.writes = report.writes;
+    api::write(writer, record);
 }
 
 void write(Writer& writer, const std::vector<RefusedDevice>& devices)
 {
-    write_dicts(writer, devices, [](Writer& to, const RefusedDevice& device) {
-        Answer<kRefusedDeviceKeys> dict(to);
-        dict.set("device", fmt::format("{}/{}", device.names.device, device.names.port));
-        dict.set_text("netdev", device.names.netdev);
-        dict.set_text("pci-address", device.names.pci_address);
-        dict.set("reason", device.why);
-    });
+    std::vector<api::RefusedDevice> records;
+    for (const auto& [names, why] : devices) {
+        records.push_back({fmt::format("{}/{}", names.device, names.port), names.netdev, names.pci_address, why});
+    }
+    api::write(writer, records);
 }
 
 void write(Writer& writer, const std::map<std::string, std::string>& state_failures)
 {
-    write_dicts(writer, state_failures, [](Writer& to, const auto& failure) {
-        Answer<kStateFailureKeys> dict(to);
-        dict.set("file", failure.first);
-        dict.set("message", failure.second);
-    });
+    std::vector<api::StateFailure> records;
+    for (const auto& [file, message] : state_failures) {
+        records.push_back({file, message});
+    }
+    api::write(writer, records);
 }
 
 void write(Writer& writer, const DeviceReconcile& result)
 {
-    Answer<kDeviceResultKeys> dict(writer);
-    dict.set("device", result.device);
-    dict.set("operations", result.operations);
-    dict.set_list("failures", result.failures, [](Writer& to, const ElementFailure& one) { write_failure(to, one); });
+    api::write(writer, to_record(result));
 }
 
 void write(Writer& writer, const std::vector<DeviceReconcile>& results)
 {
-    write_dicts(writer, results, [](Writer& to, const DeviceReconcile& result) { write(to, result); });
+    api::write(writer, to_records<api::DeviceResult>(results));
 }
 
 void write(Writer& writer, const std::vector<DeviceDrift>& results)
 {
-    writer.open('a', "a{sv}");
+    std::vector<api::Drift> records;
     for (const auto& [device, drifts, failures] : results) {
         for (const auto& drift : drifts) {
-            Answer<kDriftKeys> dict(writer);
-            dict.set("device", device);
-            dict.set("path", drift.path.text());
-            dict.set("kind", to_string(drift.kind));
-            dict.set("expected", drift.expected);
-            dict.set("found", drift.found);
+            records.push_back(
+                {device, drift.path.text(), std::string(to_string(drift.kind)), drift.expected, drift.found});
         }
         for (const auto& failure : failures) {
-            write_as_drift(writer, device, failure);
+            records.push_back(to_drift(device, failure));
         }
     }
-    writer.close();
+    api::write(writer, records);
 }
 
 void write_findings(Writer& writer, const DeviceStatus& status)
 {
-    std::vector<api::FindingRecord> records;
+    std::vector<api::Finding> records;
     for (const auto& finding : status.findings) {
         records.push_back(api::to_record(finding));
     }
@@ -315,13 +294,8 @@ void write_findings(Writer& writer, const DeviceStatus& status)
 
 void write_failures(Writer& writer, const DeviceStatus& status)
 {
-    writer.open('a', "a{sv}");
-    if (status.snapshot) {
-        for (const auto& failure : open_failures(*status.snapshot)) {
-            write_failure(writer, failure);
-        }
-    }
-    writer.close();
+    const auto failures = status.snapshot ? open_failures(*status.snapshot) : std::vector<ElementFailure>();
+    api::write(writer, to_records<api::Failure>(failures));
 }
 
 }    // namespace rdmaqos

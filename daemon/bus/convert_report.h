@@ -1,5 +1,4 @@
-// From what a reload, a plan or the management of a device gave to dictionaries, written straight into the message.
-// answer_keys.h says which keys there are.
+// From what a reload, a plan or the management of a device gave to the records of lib/api, written into the message.
 #pragma once
 
 #include <optional>

@@ -74,7 +74,7 @@ struct Table<TreeElement> {
 };
 
 // A step of the self-test of a device.
-struct SelfTestRecord {
+struct SelfTestStep {
     std::string name{};
     bool passed = false;
     std::uint32_t sys_errno = 0;
@@ -84,8 +84,8 @@ struct SelfTestRecord {
 };
 
 template <>
-struct Table<SelfTestRecord> {
-    using S = SelfTestRecord;
+struct Table<SelfTestStep> {
+    using S = SelfTestStep;
     static constexpr auto keys = std::tuple{
         key<&S::name>("name", "of the step"),
         key<&S::passed>("passed"),

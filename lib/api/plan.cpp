@@ -17,7 +17,7 @@ std::string message_of(const DescribedOperation& operation)
     return to_string(operation);
 }
 
-FindingRecord to_record(const Finding& finding, std::string device, std::string_view verdict)
+Finding to_record(const rdmaqos::Finding& finding, std::string device, std::string_view verdict)
 {
     return {std::move(device),
             std::string(to_string(finding.kind)),

@@ -97,7 +97,7 @@ struct Table<std::pair<ElementPath, BusyRate>> {
 };
 
 // Something that a policy asks for and the device cannot do in full.
-struct FindingRecord {
+struct Finding {
     std::string device{};
     std::string kind{};
     std::string severity{};
@@ -108,15 +108,16 @@ struct FindingRecord {
     std::string reason{};
     std::string message{};
 
-    friend bool operator==(const FindingRecord&, const FindingRecord&) = default;
+    friend bool operator==(const Finding&, const Finding&) = default;
 };
 
 // `device`: empty where it is known anyway. `verdict`: empty: it does not matter.
-[[nodiscard]] FindingRecord to_record(const Finding& finding, std::string device = {}, std::string_view verdict = {});
+[[nodiscard]] Finding to_record(const rdmaqos::Finding& finding, std::string device = {},
+                                std::string_view verdict = {});
 
 template <>
-struct Table<FindingRecord> {
-    using F = FindingRecord;
+struct Table<Finding> {
+    using F = Finding;
     static constexpr auto keys = std::tuple{
         key_unless_empty<&F::device>("device", "name/port; not where the device is known anyway"),
         key_unless_empty<&F::kind>("kind",
@@ -140,7 +141,7 @@ struct Table<FindingRecord> {
 struct DevicePlan {
     std::string device;
     DescribedPlan plan;
-    std::vector<FindingRecord> findings;
+    std::vector<Finding> findings;
     Bandwidth link_speed;
     std::map<ElementPath, BusyRate> rates;    // of classes and responders
 };

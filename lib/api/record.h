@@ -192,19 +192,22 @@ struct Path {
     }
 };
 
-template <typename At>
+template <typename At, bool unless_empty = false>
 struct Key {
     const char* name;
     const char* meaning;    // what a reader has to know besides the name, with the unit
-    bool unless_empty;
 
     // Null: the key is absent.
     template <typename Record>
     const auto* find(const Record& record) const
     {
         const auto* value = At::find(record);
-        using Value = std::remove_cvref_t<decltype(*value)>;
-        return value != nullptr && unless_empty && *value == Value{} ? nullptr : value;
+        if constexpr (unless_empty) {
+            using Value = std::remove_cvref_t<decltype(*value)>;
+            return value != nullptr && *value == Value{} ? nullptr : value;
+        } else {
+            return value;
+        }
     }
     template <typename Record>
     static auto& make(Record& record)
@@ -246,21 +249,21 @@ struct Computed {
 template <auto... members>
 constexpr auto key(const char* name, const char* meaning = "")
 {
-    return Key<Path<members...>>{name, meaning, false};
+    return Key<Path<members...>>{name, meaning};
 }
 
 // Nor for an empty text or list, 0 and false.
 template <auto... members>
 constexpr auto key_unless_empty(const char* name, const char* meaning = "")
 {
-    return Key<Path<members...>>{name, meaning, true};
+    return Key<Path<members...>, true>{name, meaning};
 }
 
 // Where `predicate(record)` holds, too.
 template <auto predicate, auto... members>
 constexpr auto key_when(const char* name, const char* meaning = "")
 {
-    return Key<When<predicate, Path<members...>>>{name, meaning, false};
+    return Key<When<predicate, Path<members...>>>{name, meaning};
 }
 
 // What `function(record)` says in words; absent if that is empty. It is written and not read.

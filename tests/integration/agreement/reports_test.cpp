@@ -87,14 +87,13 @@ TEST(Reports, APlanArrivesWhole)
     EXPECT_EQ(plan.revision, "abc");
     EXPECT_EQ(render(plan.diagnostics, Colour::Off), render(sent.diagnostics, Colour::Off));
     ASSERT_EQ(plan.levels.size(), 1U);
-    EXPECT_EQ(ctl::text_of(plan.levels.front(), "change"), "changed");
+    EXPECT_EQ(plan.levels.front().change, "changed");
     ASSERT_EQ(plan.changes.size(), 1U);
-    EXPECT_EQ(ctl::text_of(plan.changes.front(), "part") + " " + ctl::text_of(plan.changes.front(), "name"),
-              "port-group storage");
+    EXPECT_EQ(plan.changes.front().part + " " + plan.changes.front().name, "port-group storage");
     EXPECT_EQ(plan.more_changes, 3U);
     ASSERT_EQ(plan.sessions.size(), 1U);
-    EXPECT_EQ(ctl::text_of(plan.sessions.front(), "leaf-after"), "/a/x");
-    EXPECT_EQ(ctl::text_of(plan.sessions.front(), "user"), "root");
+    EXPECT_EQ(plan.sessions.front().leaf_after, "/a/x");
+    EXPECT_EQ(plan.sessions.front().user, "root");
     ASSERT_EQ(plan.plans.size(), 1U);
     const auto& device = plan.plans.front();
     EXPECT_EQ(device.plan, describe(sent.devices.front().before, sent.devices.front().plan));
@@ -102,11 +101,11 @@ TEST(Reports, APlanArrivesWhole)
     EXPECT_EQ(device.link_speed, Bandwidth::from_gbps(100));
     EXPECT_EQ(device.rates, sent.devices.front().rates);
     ASSERT_EQ(device.findings.size(), 1U);
-    EXPECT_EQ(device.findings.front(), ctl::to_dict(sent.devices.front().findings.front()));
+    EXPECT_EQ(device.findings.front(), ctl::to_record(sent.devices.front().findings.front()));
     EXPECT_TRUE(ctl::refuses(device.findings.front()));
     EXPECT_THAT(render_plan(device.plan), HasSubstr("! /c: no leaf is free"));
     ASSERT_EQ(plan.left_out.size(), 1U);
-    EXPECT_EQ(plan.left_out.front(), ctl::to_dict(sent.left_out.front()));
+    EXPECT_EQ(plan.left_out.front(), ctl::to_record(sent.left_out.front()));
     EXPECT_FALSE(plan.writes);
 }
 

@@ -49,7 +49,7 @@ TEST(Record, IsReadAsItWasWritten)
     expect_read_as_written(some_capabilities());
     expect_read_as_written(DescribedOperation{});
     expect_read_as_written(some_limit());
-    expect_read_as_written(FindingRecord{"d", "k", "s", "v", "p", "r", "a", "w", "m"});
+    expect_read_as_written(Finding{"d", "k", "s", "v", "p", "r", "a", "w", "m"});
     DescribedElement element;
     element.path = ElementPath("/a");
     element.kind = ElementKind::Leaf;

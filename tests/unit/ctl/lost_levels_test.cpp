@@ -71,34 +71,24 @@ TEST(LostLevels, PlansNameWhoWouldLoseALevel)
 {
     PlanReport report;
     report.note = "what a reload with new.yaml would do, by the running daemon:";
-    report.levels = {dict({{"level", "rpc"}, {"change", "removed"}, {"message", "removed"}})};
+    report.levels = {{"rpc", "removed", "removed"}};
     const auto loss = [](const char* level, const char* reason, const char* renamed_to, std::uint32_t sessions) {
-        bus::Dict dict = ctl::test::dict(
-            {{"level", level}, {"reason", reason}, {"sessions", sessions}, {"queue-pairs", 4 * sessions}});
-        if (*renamed_to != 0) {
-            dict.set("renamed-to", renamed_to);
-        }
-        return dict;
+        return api::LevelLoss{level, reason, renamed_to, sessions, 4 * sessions};
     };
     const auto losing = [](std::uint64_t session, const char* level, const char* reason) {
-        return dict({{"session", session},
-                     {"pid", static_cast<std::uint32_t>(4700 + session)},
-                     {"uid", 1000U},
-                     {"user", "alice"},
-                     {"unit", "job-7.scope"},
-                     {"command", "app\x1b[31m"},
-                     {"device", "mlx5_0/1"},
-                     {"queue-pairs", 4U},
-                     {"level-before", level},
-                     {"leaf-before", "/old"},
-                     {"loss", reason}});
+        return MovedSession{{.session = session,
+                             .pid = static_cast<std::uint32_t>(4700 + session),
+                             .uid = 1000,
+                             .unit = "job-7.scope",
+                             .command = "app\x1b[31m",
+                             .device = "mlx5_0/1",
+                             .queue_pairs = 4,
+                             .level_before = level,
+                             .leaf_before = "/old",
+                             .loss = reason},
+                            "alice"};
     };
-    const bus::Dict idle = dict({{"session", std::uint64_t{4}},
-                                 {"pid", 4713U},
-                                 {"uid", 1000U},
-                                 {"queue-pairs", 0U},
-                                 {"level-before", "rpc"},
-                                 {"level-after", "DEFAULT"}});
+    const MovedSession idle{{.session = 4, .pid = 4713, .uid = 1000, .level_before = "rpc", .level_after = "DEFAULT"}};
     report.lost_levels = {loss("backup", "no-rule", "", 1), loss("bulk", "renamed", "batch", 1),
                           loss("fast", "not-allowed", "", 1), loss("rpc", "removed", "", 10)};
     report.sessions = {losing(1, "backup", "no-rule"), losing(2, "bulk", "renamed"), losing(3, "fast", "not-allowed"),

@@ -32,7 +32,7 @@ TEST(NotAdopted, WhatAnAdoptedProcessHasOutside)
 
 TEST(NotAdopted, WhatToDo)
 {
-    const AdoptionView on{"adopt", "", 0, 0};
+    const api::Adoption on{"adopt", "", 0, 0};
     EXPECT_THAT(advice_on(sample_not_adopted(), on),
                 ElementsAre(HasSubstr("no-rule: write a rule"), HasSubstr("no-schedule: give the level"),
                             HasSubstr("excluded: remove `adopt: no`"), HasSubstr("not-ready: ")))

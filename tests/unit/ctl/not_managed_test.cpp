@@ -16,9 +16,8 @@ using rdmaqos::test::expect_golden;
 TEST(NotManaged, DevicesAreListed)
 {
     World world = sample_world();
-    world.manager.refused_devices = {dict({{"device", "mlx5_3/1"},
-                                           {"netdev", "ens4"},
-                                           {"reason", "the device cannot be opened: Operation not permitted"}})};
+    world.manager.refused_devices = {
+        {.device = "mlx5_3/1", .netdev = "ens4", .reason = "the device cannot be opened: Operation not permitted"}};
     world.manager.released_devices = {"mlx5_4/1"};
     expect_golden("ctl/devices-not-managed.txt", render_devices(world, Colour::Off));
     EXPECT_EQ(find_device(world, "ens4").error().message,

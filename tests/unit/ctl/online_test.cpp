@@ -112,11 +112,11 @@ TEST(Online, Session)
 TEST(Online, Adoption)
 {
     EXPECT_EQ(to_manager(bus::Dict()).adoption.setting, "") << "an older daemon does not tell";
-    const AdoptionView adoption = to_manager(dict({{"Adoption", dict({{"setting", "adopt"},
-                                                                      {"unavailable", "the kernel is too old"},
-                                                                      {"programs", 12U},
-                                                                      {"queue-pairs", 96U}})}}))
-                                      .adoption;
+    const api::Adoption adoption = to_manager(dict({{"Adoption", dict({{"setting", "adopt"},
+                                                                       {"unavailable", "the kernel is too old"},
+                                                                       {"programs", 12U},
+                                                                       {"queue-pairs", 96U}})}}))
+                                       .adoption;
     EXPECT_EQ(adoption.setting, "adopt");
     EXPECT_EQ(adoption.unavailable, "the kernel is too old");
     EXPECT_EQ(adoption.programs, 12U);

@@ -18,28 +18,21 @@ using namespace rdmaqos::ctl::test;
 
 constexpr std::uint64_t kGbps = 1'000'000;    // in kbit/s
 
-bus::Dict moved(std::uint64_t session, std::uint32_t pid, const std::string& command, const std::string& device,
-                std::uint64_t queue_pairs, const std::string& level_after, const std::string& leaf_after)
+MovedSession moved(std::uint64_t session, std::uint32_t pid, const std::string& command, const std::string& device,
+                   std::uint32_t queue_pairs, const std::string& level_after, const std::string& leaf_after)
 {
-    bus::Dict change = dict({{"session", session},
-                             {"pid", pid},
-                             {"uid", 1000U},
-                             {"user", "alice"},
-                             {"unit", "job-7.scope"},
-                             {"command", command}});
-    if (!device.empty()) {
-        change.set("device", device);
-    }
-    change.set("queue-pairs", queue_pairs);
-    change.set("level-before", "rpc");
-    change.set("level-after", level_after);
-    if (!device.empty()) {
-        change.set("leaf-before", fmt::format("/rpc/pid:{}", pid));
-    }
-    if (!leaf_after.empty()) {
-        change.set("leaf-after", leaf_after);
-    }
-    return change;
+    return {{.session = session,
+             .pid = pid,
+             .uid = 1000,
+             .unit = "job-7.scope",
+             .command = command,
+             .device = device,
+             .queue_pairs = queue_pairs,
+             .level_before = "rpc",
+             .level_after = level_after,
+             .leaf_before = device.empty() ? "" : fmt::format("/rpc/pid:{}", pid),
+             .leaf_after = leaf_after},
+            "alice"};
 }
 
 // A device with two classes, one of them of another share.
@@ -90,9 +83,9 @@ TEST(Render, Plans)
         plan("mlx5_1/1", sample_plan(false), {{"/bulk", {gbps(30), gbps(30)}}, {"/rpc", {gbps(60), gbps(60)}}})};
     report.plans[0].findings = {{.message = "/x: requested share 200, achievable 100: the device's maximum"}};
     expect_golden("ctl/plans-no-session.txt", render_plans(report, false, Colour::Off));
-    report.levels = {dict({{"level", "bulk"}, {"change", "changed"}, {"message", "share 30 -> 40"}})};
+    report.levels = {{"bulk", "changed", "share 30 -> 40"}};
     const auto change = [](const char* part, const char* name, const char* message) {
-        return dict({{"part", part}, {"name", name}, {"change", "changed"}, {"message", message}});
+        return api::PartChange{part, name, "changed", message};
     };
     report.changes = {change("match rule", "2", "level rpc -> level bulk (service-id 0x50)"),
                       change("port-group", "sto\x1b[31m", "port-guid 0x7 -> 0x7-0x8")};
@@ -111,11 +104,11 @@ TEST(Render, ARefusedPlan)
     report.accepted = false;
     report.plans = {plan("mlx5_0/1", sample_plan(false), {}), plan("mlx5_1/1", sample_plan(false), {})};
     const auto finding = [](const char* message, const char* verdict) {
-        return api::FindingRecord{.severity = "error", .verdict = verdict, .message = message};
+        return api::Finding{.severity = "error", .verdict = verdict, .message = message};
     };
     report.plans[0].findings = {finding("/x: requested min-rate 9 Gbit/s, achievable 8 Gbit/s: the port", "known")};
     report.plans[1].findings = {finding("/y: requested min-rate 9 Gbit/s, achievable 8 Gbit/s: the port", "refuses")};
-    report.left_out = {dict({{"device", "mlx5_2/1"}, {"why", "released"}})};
+    report.left_out = {{"mlx5_2/1", "released"}};
     report.writes = false;
     expect_golden("ctl/plan-refused.txt", render_plans(report, false, Colour::Off));
 }

@@ -53,14 +53,11 @@ constexpr Case kCases[] = {
      "the policy's files say something else by now, revision fedcba98, than the policy in force, "},
     {"broken files", [](World& world) { world.files = FilesView{}; }, false,
      "the policy's files have errors by now; policy "},
-    {"refused",
-     [](World& world) {
-         world.manager.refused_devices = {dict({{"device", "mlx5_3/1"}, {"reason", "no DEVX"}})};
-     },
+    {"refused", [](World& world) { world.manager.refused_devices = {{.device = "mlx5_3/1", .reason = "no DEVX"}}; },
      true, "mlx5_3/1 is not managed: no DEVX"},
     {"state",
      [](World& world) {
-         world.manager.state_failures = {dict({{"file", "/var/lib/rdma-qos/x.json"}, {"message", "is full"}})};
+         world.manager.state_failures = {{"/var/lib/rdma-qos/x.json", "is full"}};
      },
      true, "/var/lib/rdma-qos/x.json: is full"},
     {"link", [](World& world) { world.devices[0].link_up = false; }, false, "mlx5_0/1: the link is down"},
@@ -71,11 +68,8 @@ constexpr Case kCases[] = {
          world.devices[0].shapers = {{"ETS divides ens1", "dcb ets show dev ens1"}};
      },
      false, "mlx5_0/1: ETS divides ens1"},
-    {"failure",
-     [](World& world) {
-         world.devices[0].failures = {dict({{"message", "create /x: no"}})};
-     },
-     true, "mlx5_0/1: create /x: no"},
+    {"failure", [](World& world) { world.devices[0].failures = {{.message = "create /x: no"}}; }, true,
+     "mlx5_0/1: create /x: no"},
     {"finding", [](World& world) { world.devices[0].findings = {{.message = "asked much"}}; }, false,
      "mlx5_0/1: asked much"},
     {"degraded by a finding",

@@ -296,13 +296,13 @@ TEST(Render, Answers)
     expect_golden("ctl/answers.txt", render_answers({answer, bare}, Colour::Off));
 }
 
-bus::Dict result(const char* device, std::uint32_t operations, const std::vector<std::string>& failures)
+api::DeviceResult result(const char* device, std::uint32_t operations, const std::vector<std::string>& failures)
 {
-    std::vector<bus::Dict> dicts;
+    api::DeviceResult result{device, operations};
     for (const auto& failure : failures) {
-        dicts.push_back(dict({{"message", failure}}));
+        result.failures.push_back({.message = failure});
     }
-    return dict({{"device", device}, {"operations", operations}, {"failures", std::move(dicts)}});
+    return result;
 }
 
 TEST(Render, Reconciled)
@@ -343,10 +343,8 @@ TEST(Render, Switched)
 
 TEST(Render, Drift)
 {
-    const bus::Dict share = dict(
-        {{"device", "mlx5_0/1"}, {"path", "/bulk"}, {"kind", "share"}, {"expected", "30"}, {"found", "31"}});
-    const bus::Dict missing = dict(
-        {{"device", "mlx5_0/1"}, {"path", "/tenants/rpc"}, {"kind", "missing"}, {"expected", "node"}});
+    const api::Drift share{"mlx5_0/1", "/bulk", "share", "30", "31"};
+    const api::Drift missing{"mlx5_0/1", "/tenants/rpc", "missing", "node", ""};
     expect_golden("ctl/drift.txt", render_drift({share, missing}, Colour::Off));
     EXPECT_EQ(render_drift({}, Colour::Off), "no drift: every element is as written\n");
 }

@@ -15,12 +15,6 @@ inline bus::Dict dict(std::vector<bus::Dict::Entry> entries)
     return result;
 }
 
-// A finding or failure of which only this counts.
-inline bus::Dict message(const std::string& text)
-{
-    return dict({{"message", text}});
-}
-
 inline bus::Dict sample_level_default()
 {
     return dict(
@@ -345,7 +339,7 @@ inline World troubled_world()
     world.manager.last_reload.diagnostics = sample_diagnostics();
     world.devices[0].state = "degraded";
     world.devices[0].reason = "1 element cannot be made: the device is out of leaves";
-    world.devices[0].failures = {dict({{"message", "create /tenants/rpc/pid:9: no space (tried 3 times)"}})};
+    world.devices[0].failures = {{.message = "create /tenants/rpc/pid:9: no space (tried 3 times)"}};
     world.devices[0].findings = {
         {.kind = "min-rate-missed",
          .message = "/tenants: requested min-rate 10 Gbit/s, achievable 8.333 Gbit/s: shares are 1 to 100"}};

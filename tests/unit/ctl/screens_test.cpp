@@ -106,7 +106,7 @@ std::string draw_refusing_device(const Screen& screen)
     device.findings = {
         {.message = fmt::format("{}: requested min-rate 10 Gbit/s, achievable 8.333 Gbit/s: shares are 1 to 100",
                                 kWideClass)}};
-    device.failures = {message(fmt::format("create {}: no space (tried 3 times)", kWideLeaf))};
+    device.failures = {{.message = fmt::format("create {}: no space (tried 3 times)", kWideLeaf)}};
     return render_device(device, screen);
 }
 
@@ -204,11 +204,8 @@ std::string draw_why_adopted(const Screen& screen)
 
 std::string draw_drift(const Screen& screen)
 {
-    return render_drift({dict({{"device", "mlx5_0/1"},
-                               {"path", kWideLeaf},
-                               {"kind", "changed"},
-                               {"expected", "share 60, max 40 Gbit/s below /site/tenants/gold"},
-                               {"found", "share 10, max 40 Gbit/s below /site/tenants/gold"}})},
+    return render_drift({{"mlx5_0/1", kWideLeaf, "changed", "share 60, max 40 Gbit/s below /site/tenants/gold",
+                          "share 10, max 40 Gbit/s below /site/tenants/gold"}},
                         screen);
 }
 
@@ -262,15 +259,12 @@ std::string draw_status_overridden(const Screen& screen)
 }
 
 // Of what was done to two devices: to one all of it.
-std::vector<bus::Dict> results()
+std::vector<api::DeviceResult> results()
 {
-    return {
-        dict({{"device", "mlx5_0/1"}, {"operations", 0U}, {"failures", std::vector<bus::Dict>{}}}),
-        dict({{"device", "rocep59s0f0np0/1"},
-              {"operations", 2U},
-              {"failures", std::vector<bus::Dict>{message(
-                               fmt::format("destroy {}: it holds queue pairs (tried 2 times)", kWideLeaf))}}}),
-    };
+    return {{"mlx5_0/1", 0},
+            {"rocep59s0f0np0/1",
+             2,
+             {{.message = fmt::format("destroy {}: it holds queue pairs (tried 2 times)", kWideLeaf)}}}};
 }
 
 std::string draw_reconciled(const Screen& screen)

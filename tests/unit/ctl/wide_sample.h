@@ -159,16 +159,16 @@ inline PlanReport moves(std::size_t count)
         move.leaf_before = root.child("rpc");
         move.leaf = create.path;
         plan.operations.push_back(move);
-        report.sessions.push_back(dict({{"session", std::uint64_t{i}},
-                                        {"pid", 4000U + static_cast<std::uint32_t>(i)},
-                                        {"command", "trainer"},
-                                        {"user", "alice"},
-                                        {"device", "mlx5_0/1"},
-                                        {"queue-pairs", 1U},
-                                        {"level-before", "rpc"},
-                                        {"level-after", "gold"},
-                                        {"leaf-before", "/rpc"},
-                                        {"leaf-after", "/gold"}}));
+        report.sessions.push_back({{.session = i,
+                                    .pid = 4000U + static_cast<std::uint32_t>(i),
+                                    .command = "trainer",
+                                    .device = "mlx5_0/1",
+                                    .queue_pairs = 1,
+                                    .level_before = "rpc",
+                                    .level_after = "gold",
+                                    .leaf_before = "/rpc",
+                                    .leaf_after = create.path.text()},
+                                   "alice"});
     }
     DescribedOperation detach;
     detach.kind = DescribedOperation::Kind::Move;
@@ -186,10 +186,9 @@ inline PlanReport wide_plan()
     PlanReport report;
     report.note = "what a reload with /etc/rdma-qos/candidates/policy-of-the-second-building.yaml would do, by the "
                   "running daemon:";
-    report.levels = {dict({{"level", kWideLevel},
-                           {"change", "changed"},
-                           {"message", "max-rate 40 Gbit/s -> 30 Gbit/s, allow group hpc -> group hpc, group "
-                                       "storage-of-the-second-building"}})};
+    report.levels = {{kWideLevel, "changed",
+                      "max-rate 40 Gbit/s -> 30 Gbit/s, allow group hpc -> group hpc, group "
+                      "storage-of-the-second-building"}};
     const ElementPath root = ElementPath::root();
     const ElementPath path(kWideClass);
     DescribedOperation modify;
@@ -204,7 +203,7 @@ inline PlanReport wide_plan()
                  {path, root, ElementKind::Leaf, ElementAttributes{60, modify.max_rate_before},
                   ElementAttributes{40, modify.max_rate}, 16, 1600}};
     plan.operations = {modify};
-    const api::FindingRecord finding{
+    const api::Finding finding{
         .message = fmt::format(
             "{}: requested min-rate 10 Gbit/s, achievable 8.333 Gbit/s: its parent is capped at 25 Gbit/s",
             kWideClass)};
@@ -213,16 +212,16 @@ inline PlanReport wide_plan()
                      {finding},
                      Bandwidth::from_gbps(100),
                      {{path, {Bandwidth::from_kbps(42'345'678), Bandwidth::from_kbps(23'333'333)}}}}};
-    report.sessions = {dict({{"session", std::uint64_t{1234567}},
-                             {"pid", 4194303U},
-                             {"command", "nccl-perf-train"},
-                             {"user", "alice"},
-                             {"device", "rocep59s0f0np0/1"},
-                             {"queue-pairs", 1600U},
-                             {"level-before", kWideLevel},
-                             {"level-after", "backup-of-the-archive"},
-                             {"leaf-before", kWideLeaf},
-                             {"leaf-after", "/backup-of-the-archive"}})};
+    report.sessions = {{{.session = 1234567,
+                         .pid = 4194303,
+                         .command = "nccl-perf-train",
+                         .device = "rocep59s0f0np0/1",
+                         .queue_pairs = 1600,
+                         .level_before = kWideLevel,
+                         .level_after = "backup-of-the-archive",
+                         .leaf_before = kWideLeaf,
+                         .leaf_after = "/backup-of-the-archive"},
+                        "alice"}};
     return report;
 }
 

@@ -11,7 +11,7 @@
 #include "daemon/bus/convert_report.h"
 #include "daemon/bus/host_listing.h"
 #include "lib/api/device.h"
-#include "lib/api/plan.h"
+#include "lib/api/report.h"
 #include "tests/support/bus_pair.h"
 
 namespace rdmaqos {
@@ -197,7 +197,7 @@ TEST(AnswerKeys, OfAdoption)
 {
     AdoptionStatus adoption{Unregistered::Adopt, "the helper is not there", 12, 96, {}};
     const auto of = [&] { return written([&](Writer& writer) { write(writer, adoption); }); };
-    expect_all(kAdoptionKeys, keys_in(of()), "adoption");
+    expect_all(api::rows<api::Adoption>(), keys_in(of()), "adoption");
     EXPECT_EQ(at(of(), "programs").as_unsigned(), 12U);
     EXPECT_EQ(at(of(), "queue-pairs").as_unsigned(), 96U);
     for (const auto& [setting, word] :
@@ -265,7 +265,7 @@ TEST(AnswerKeys, OfDevices)
                "capabilities");
     expect_all(kCounterKeys, keys_in(written([](Writer& writer) { write(writer, CounterReading{}); })), "counters");
     const std::vector<SelfTestStep> steps{{"create a leaf", false, 121, 3, 7, "refused"}};
-    expect_all(api::rows<api::SelfTestRecord>(), keys_in(written([&](Writer& writer) { write(writer, steps); })),
+    expect_all(api::rows<api::SelfTestStep>(), keys_in(written([&](Writer& writer) { write(writer, steps); })),
                "self-test");
 
     auto snapshot = std::make_shared<Snapshot>();
@@ -282,19 +282,19 @@ TEST(AnswerKeys, OfDevices)
                "tree");
     Keys failures = keys_in(written([&](Writer& writer) { write_failures(writer, status); }));
     failures.insert("device s");    // of a report
-    expect_all(kFailureKeys, failures, "failures");
+    expect_all(api::rows<api::Failure>(), failures, "failures");
     Keys findings = keys_in(written([&](Writer& writer) { write_findings(writer, status); }));
     findings.insert({"device s", "verdict s"});    // of a report
-    expect_all(api::rows<api::FindingRecord>(), findings, "findings");
+    expect_all(api::rows<api::Finding>(), findings, "findings");
 
     const auto result = written([&](Writer& writer) {
         write(writer, DeviceReconcile{"mlx5_0/1", 2, snapshot->failures});
     });
-    expect_all(kDeviceResultKeys, keys_in(result), "result");
+    expect_all(api::rows<api::DeviceResult>(), keys_in(result), "result");
     const std::vector<DeviceDrift> drifts{
         {"mlx5_0/1", {Drift{kSomeLeaf, DriftKind::Share, "60", "10", false, std::nullopt}}, snapshot->failures}};
     const auto written_drifts = written([&](Writer& writer) { write(writer, drifts); });
-    expect_all(kDriftKeys, keys_in(written_drifts), "drift");
+    expect_all(api::rows<api::Drift>(), keys_in(written_drifts), "drift");
     const auto* listed = written_drifts.as<std::vector<bus::Dict>>();
     ASSERT_TRUE(listed != nullptr && listed->size() == 2);
     EXPECT_EQ(*listed->back().find("kind")->as<std::string>(), "not-written");
@@ -315,14 +315,14 @@ TEST(AnswerKeys, OfReloads)
     who->command = "rdma-qosctl";
     const TrialOutcome trial{outcome, TrialStatus{"abc", "def", "123", std::chrono::seconds(60), who}};
     const auto report = written([&](Writer& writer) { write(writer, trial, Quote::Lines); });
-    expect_all(kReloadKeys, keys_in(report), "reload");
+    expect_all(api::rows<api::Reload>(), keys_in(report), "reload");
     EXPECT_FALSE(
         keys_in(written([&](Writer& writer) { write(writer, outcome, Quote::Lines); })).contains("seconds-left u"));
-    expect_all(kTrialKeys, keys_in(written([&](Writer& writer) { write(writer, trial.trial); })), "trial");
-    expect_all(kDiagnosticKeys, keys_in(at(report, "diagnostics")), "diagnostics");
-    expect_all(api::rows<api::FindingRecord>(), keys_in(at(report, "findings")), "findings");
-    expect_all(kLeftOutKeys, keys_in(at(report, "left-out")), "left-out");
-    expect_all(kFailureKeys, keys_in(at(report, "failures")), "failures");
+    expect_all(api::rows<api::Trial>(), keys_in(written([&](Writer& writer) { write(writer, trial.trial); })), "trial");
+    expect_all(api::rows<api::Diagnostic>(), keys_in(at(report, "diagnostics")), "diagnostics");
+    expect_all(api::rows<api::Finding>(), keys_in(at(report, "findings")), "findings");
+    expect_all(api::rows<api::LeftOut>(), keys_in(at(report, "left-out")), "left-out");
+    expect_all(api::rows<api::Failure>(), keys_in(at(report, "failures")), "failures");
 
     const auto unquoted = written([&](Writer& writer) { write(writer, outcome, Quote::Nothing); });
     const Keys keys = keys_in(at(unquoted, "diagnostics"));
@@ -368,11 +368,11 @@ TEST(AnswerKeys, OfPlans)
     report.refusal = "mlx5_0/1: no";
     report.left_out = {{"mlx5_2/1", LeftOutDevice::Why::Released}};
     const auto plan = written([&](Writer& writer) { write(writer, report, Quote::Lines); });
-    expect_all(kPlanKeys, keys_in(plan), "plan");
-    expect_all(kLevelChangeKeys, keys_in(at(plan, "levels")), "levels");
-    expect_all(kPartChangeKeys, keys_in(at(plan, "changes")), "changes");
-    expect_all(kSessionChangeKeys, keys_in(at(plan, "sessions")), "sessions");
-    expect_all(kLostLevelKeys, keys_in(at(plan, "lost-levels")), "lost levels");
+    expect_all(api::rows<api::Plan>(), keys_in(plan), "plan");
+    expect_all(api::rows<api::LevelChange>(), keys_in(at(plan, "levels")), "levels");
+    expect_all(api::rows<api::PartChange>(), keys_in(at(plan, "changes")), "changes");
+    expect_all(api::rows<api::SessionChange>(), keys_in(at(plan, "sessions")), "sessions");
+    expect_all(api::rows<api::LevelLoss>(), keys_in(at(plan, "lost-levels")), "lost levels");
     const auto& one = at(plan, "devices");
     expect_all(api::rows<api::DevicePlan>(), keys_in(one), "devices");
     expect_all(api::rows<DescribedElement>(), keys_in(at(one, "tree")), "tree");

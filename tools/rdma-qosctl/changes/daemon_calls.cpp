@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/api/json.h"
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/changes/password_agent.h"
 #include "tools/rdma-qosctl/output/json.h"
@@ -44,33 +45,30 @@ Result<ReloadView> read_files(const Context& context, bus::Client& client, const
 }
 
 // What Release would answer for a device that is released: by its key or name; empty: it is not.
-std::vector<bus::Dict> released_already(bus::Client& client, const std::string& device)
+std::vector<api::DeviceResult> released_already(bus::Client& client, const std::string& device)
 {
     const auto manager = client.properties(kManagerPath, kManagerInterface);
     for (const auto& key : manager ? list_of(*manager, "ReleasedDevices") : std::vector<std::string>()) {
         if (key == device || key.substr(0, key.find('/')) == device) {
-            bus::Dict result;
-            result.set("device", key);
-            result.set("operations", std::uint64_t{0});
-            result.set("failures", std::vector<bus::Dict>());
-            return {std::move(result)};
+            return {{key}};
         }
     }
     return {};
 }
 
-// One dict, or a list of them.
-Result<std::vector<bus::Dict>> results_of(Result<std::vector<bus::Value>> reply, const std::string& method)
+// One record, or a list of them.
+template <typename Record>
+Result<std::vector<Record>> results_of(Result<std::vector<bus::Value>> reply, const std::string& method)
 {
     if (!reply) {
         return fail(std::move(reply).error());
     }
     if (reply->size() == 1) {
         if (const auto* one = reply->front().as<bus::Dict>()) {
-            return std::vector<bus::Dict>{*one};
+            return std::vector<Record>{api::read<Record>(*one)};
         }
         if (const auto* list = reply->front().as<std::vector<bus::Dict>>()) {
-            return *list;
+            return api::read_list<std::vector<Record>>(*list);
         }
     }
     return fail(not_as_documented(method));
@@ -105,8 +103,9 @@ Result<TrialView> fetch_trial(bus::Client& client)
     return *manager->trial;
 }
 
-Result<std::vector<bus::Dict>> call_on_devices(const Context& context, const std::string& method,
-                                               const std::string& device)
+template <typename Record>
+Result<std::vector<Record>> call_on_devices(const Context& context, const std::string& method,
+                                            const std::string& device)
 {
     auto client = connect(context);
     if (!client) {
@@ -119,7 +118,7 @@ Result<std::vector<bus::Dict>> call_on_devices(const Context& context, const std
     };
     if (device.empty()) {
         const std::string all = method + "All";
-        return results_of(call(kManagerPath, kManagerInterface, all, {}), all);
+        return results_of<Record>(call(kManagerPath, kManagerInterface, all, {}), all);
     }
     const auto look = [&] { return client->call(kManagerPath, kManagerInterface, "GetDevice", {bus::Value(device)}); };
     auto found = look();
@@ -130,37 +129,42 @@ Result<std::vector<bus::Dict>> call_on_devices(const Context& context, const std
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
         found = look();
     }
-    const auto* path = found && found->size() == 1 ? found->front().as<bus::ObjectPath>() : nullptr;
+    const auto* path = found && found->size() == 1 ? found->front().template as<bus::ObjectPath>() : nullptr;
     if (path != nullptr) {
-        return results_of(call(path->text, kDeviceInterface, method, {}), method);
+        return results_of<Record>(call(path->text, kDeviceInterface, method, {}), method);
     }
     if (!found && found.error().code == ErrorCode::UnknownDevice && method == "Enable") {
         // It may have been released, or be disabled and not there.
-        return results_of(call(kManagerPath, kManagerInterface, "EnableDevice", {bus::Value(device)}), "EnableDevice");
+        return results_of<Record>(call(kManagerPath, kManagerInterface, "EnableDevice", {bus::Value(device)}),
+                                  "EnableDevice");
     }
-    if (!found && found.error().code == ErrorCode::UnknownDevice && method == "Release") {
-        if (auto released = released_already(*client, device); !released.empty()) {
-            return released;
+    if constexpr (std::is_same_v<Record, api::DeviceResult>) {
+        if (!found && found.error().code == ErrorCode::UnknownDevice && method == "Release") {
+            if (auto released = released_already(*client, device); !released.empty()) {
+                return released;
+            }
         }
     }
-    return found ? results_of(found, "GetDevice") : fail(found.error());
+    return found ? results_of<Record>(found, "GetDevice") : fail(found.error());
 }
 
-ExitStatus status_of(const std::vector<bus::Dict>& results)
+template Result<std::vector<api::DeviceResult>> call_on_devices(const Context&, const std::string&, const std::string&);
+template Result<std::vector<api::Drift>> call_on_devices(const Context&, const std::string&, const std::string&);
+
+ExitStatus status_of(const std::vector<api::DeviceResult>& results)
 {
-    const bool failed = std::any_of(results.begin(), results.end(),
-                                    [](const bus::Dict& result) { return !dicts_of(result, "failures").empty(); });
+    const bool failed = std::ranges::any_of(results, [](const auto& result) { return !result.failures.empty(); });
     return failed ? ExitStatus::Failed : ExitStatus::Ok;
 }
 
 Result<ExitStatus> switch_devices(const Context& context, const std::string& method, const std::string& device,
                                   std::string_view done)
 {
-    const auto reply = call_on_devices(context, method, device);
+    const auto reply = call_on_devices<api::DeviceResult>(context, method, device);
     if (!reply) {
         return fail(reply.error());
     }
-    print(context.json ? to_text({{"devices", to_json(*reply)}}) : render_switched(*reply, done, context.screen));
+    print(context.json ? to_text({{"devices", api::to_json(*reply)}}) : render_switched(*reply, done, context.screen));
     return status_of(*reply);
 }
 

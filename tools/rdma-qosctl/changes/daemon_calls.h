@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/api/report.h"
 #include "lib/base/result.h"
 #include "lib/bus/client.h"
 #include "lib/bus/value.h"
@@ -26,11 +27,12 @@ inline constexpr auto kDeviceTimeout = std::chrono::minutes(5);
 // The trial that is in force; an error if there is none.
 [[nodiscard]] Result<TrialView> fetch_trial(bus::Client& client);
 
-// What a method of a device answers; without a name, that of each device.
-[[nodiscard]] Result<std::vector<bus::Dict>> call_on_devices(const Context& context, const std::string& method,
-                                                             const std::string& device);
+// What a method of a device answers; without a name, that of each device. Record: DeviceResult or Drift.
+template <typename Record>
+[[nodiscard]] Result<std::vector<Record>> call_on_devices(const Context& context, const std::string& method,
+                                                          const std::string& device);
 // Failed if an operation failed on one of them.
-[[nodiscard]] ExitStatus status_of(const std::vector<bus::Dict>& results);
+[[nodiscard]] ExitStatus status_of(const std::vector<api::DeviceResult>& results);
 
 // Calls a method that changes the state of devices, and prints the result. `done`: what has become of a device,
 // "disabled".

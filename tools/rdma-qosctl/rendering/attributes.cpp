@@ -55,7 +55,7 @@ std::string beside(std::string_view head, std::size_t at, const std::vector<std:
     return text;
 }
 
-std::string answer_of(const api::SelfTestRecord& step)
+std::string answer_of(const api::SelfTestStep& step)
 {
     std::vector<std::string> parts;
     if (step.sys_errno != 0) {
@@ -102,7 +102,7 @@ std::string render_attributes(const std::vector<AttributeView>& attributes, cons
     return text;
 }
 
-std::string render_self_test(const std::vector<api::SelfTestRecord>& steps, const Screen& screen)
+std::string render_self_test(const std::vector<api::SelfTestStep>& steps, const Screen& screen)
 {
     constexpr std::size_t kAt = 10;    // behind "  passed  "
     const std::size_t left = columns_on(screen) - std::min(columns_on(screen) - 1, kAt);

@@ -45,7 +45,7 @@ std::string render_check(const CheckReport& report, const Screen& screen)
         }
     }
     for (const auto& device : report.left_out) {
-        text += sentence_on(screen, 0, 2, left_out_line(to_dict(device))) + "\n";
+        text += sentence_on(screen, 0, 2, left_out_line(to_record(device))) + "\n";
     }
     if (report.ok()) {
         return text + labelled("ok:", Style::Good,
@@ -76,7 +76,7 @@ Json check_json(const CheckReport& report)
     }
     Json left_out = Json::array();
     for (const auto& device : report.left_out) {
-        left_out.push_back(to_json(to_dict(device)));
+        left_out.push_back(api::to_json(to_record(device)));
     }
     Json json{{"ok", report.ok()}, {"sources", report.sources}};
     if (!report.revision.empty()) {

@@ -166,20 +166,19 @@ std::string render_devices(const World& world, const Screen& screen)
                    std::to_string(device.queue_pairs_inside), std::to_string(device.queue_pairs_outside), device.netdev,
                    device.pci_address});
     }
-    const auto add_absent = [&table](const std::string& key, const char* state, const bus::Dict& known) {
-        table.add({key, Cell(state, style_of_state(state)), "-", "-", "-", "-", "-", "-", text_of(known, "netdev"),
-                   text_of(known, "pci-address")});
+    const auto add_absent = [&table](const std::string& key, const char* state, const api::RefusedDevice& known) {
+        table.add(
+            {key, Cell(state, style_of_state(state)), "-", "-", "-", "-", "-", "-", known.netdev, known.pci_address});
     };
     for (const auto& device : manager.refused_devices) {
-        add_absent(text_of(device, "device"), "refused", device);
+        add_absent(device.device, "refused", device);
     }
     for (const auto& key : manager.released_devices) {
         add_absent(key, "released", {});
     }
     std::string text = table.render(screen);
     for (const auto& device : manager.refused_devices) {
-        text += labelled("refused:", Style::Bad,
-                         fmt::format("{}: {}", text_of(device, "device"), text_of(device, "reason")), screen);
+        text += labelled("refused:", Style::Bad, fmt::format("{}: {}", device.device, device.reason), screen);
     }
     return text;
 }
@@ -221,7 +220,7 @@ std::string render_device(const DeviceView& device, const Screen& screen)
         text += labelled("finding:", Style::Warning, finding.message, screen);
     }
     for (const auto& failure : device.failures) {
-        text += labelled("failure:", Style::Bad, text_of(failure, "message"), screen);
+        text += labelled("failure:", Style::Bad, failure.message, screen);
     }
     if (!device.self_test.empty()) {
         text += fmt::format("\n{}\n{}", styled("self-test", Style::Heading, screen),

@@ -38,7 +38,7 @@ struct DeviceTree {
 // A heading for each structure, then a line for each attribute of it; long values and meanings go on below.
 [[nodiscard]] std::string render_attributes(const std::vector<AttributeView>& attributes, const Screen& screen);
 // A line for each step: whether it passed, what the device answered, what that means.
-[[nodiscard]] std::string render_self_test(const std::vector<api::SelfTestRecord>& steps, const Screen& screen);
+[[nodiscard]] std::string render_self_test(const std::vector<api::SelfTestStep>& steps, const Screen& screen);
 // "EREMOTEIO"; a number that has no name: "errno 4711"
 [[nodiscard]] std::string errno_name(std::uint64_t number);
 

@@ -4,23 +4,22 @@
 
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/terminal.h"
-#include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
 namespace {
 
 // A line for each device, `done` says what was done, and one for each failure.
 template <typename Done>
-std::string render_results(const std::vector<bus::Dict>& results, const Screen& screen, Done done)
+std::string render_results(const std::vector<api::DeviceResult>& results, const Screen& screen, Done done)
 {
     if (results.empty()) {
         return "no device: nothing to do\n";
     }
     std::string text;
     for (const auto& result : results) {
-        text += fmt::format("{}: {}\n", printable(text_of(result, "device")), done(result));
-        for (const auto& failure : dicts_of(result, "failures")) {
-            text += labelled("failure:", Style::Bad, text_of(failure, "message"), screen, 2);
+        text += fmt::format("{}: {}\n", printable(result.device), done(result));
+        for (const auto& failure : result.failures) {
+            text += labelled("failure:", Style::Bad, failure.message, screen, 2);
         }
     }
     return text;
@@ -28,24 +27,22 @@ std::string render_results(const std::vector<bus::Dict>& results, const Screen& 
 
 }    // namespace
 
-std::string render_reconciled(const std::vector<bus::Dict>& results, const Screen& screen)
+std::string render_reconciled(const std::vector<api::DeviceResult>& results, const Screen& screen)
 {
-    return render_results(results, screen, [](const bus::Dict& result) {
-        const std::uint64_t operations = number_of(result, "operations");
-        const std::size_t failures = dicts_of(result, "failures").size();
-        return (operations == 0 ? "already matched the policy" : counted(operations, "operation")) +
-               (failures == 0 ? "" : ", " + counted(failures, "failure"));
+    return render_results(results, screen, [](const api::DeviceResult& result) {
+        return (result.operations == 0 ? "already matched the policy" : counted(result.operations, "operation")) +
+               (result.failures.empty() ? "" : ", " + counted(result.failures.size(), "failure"));
     });
 }
 
-std::string render_switched(const std::vector<bus::Dict>& results, std::string_view done, const Screen& screen)
+std::string render_switched(const std::vector<api::DeviceResult>& results, std::string_view done, const Screen& screen)
 {
-    return render_results(results, screen, [done](const bus::Dict& result) {
-        return fmt::format("{}, {}", done, counted(number_of(result, "operations"), "operation"));
+    return render_results(results, screen, [done](const api::DeviceResult& result) {
+        return fmt::format("{}, {}", done, counted(result.operations, "operation"));
     });
 }
 
-std::string render_drift(const std::vector<bus::Dict>& drifts, const Screen& screen)
+std::string render_drift(const std::vector<api::Drift>& drifts, const Screen& screen)
 {
     if (drifts.empty()) {
         return styled("no drift: every element is as written", Style::Good, screen) + "\n";
@@ -58,8 +55,7 @@ std::string render_drift(const std::vector<bus::Dict>& drifts, const Screen& scr
                  {"EXPECTED", kLeft, Fit::Shorten},
                  {"FOUND", kLeft, Fit::Shorten}});
     for (const auto& drift : drifts) {
-        table.add({text_of(drift, "device"), text_of(drift, "path"), Cell(text_of(drift, "kind"), Style::Bad),
-                   text_of(drift, "expected"), text_of(drift, "found")});
+        table.add({drift.device, drift.path, Cell(drift.kind, Style::Bad), drift.expected, drift.found});
     }
     return table.render(screen);
 }

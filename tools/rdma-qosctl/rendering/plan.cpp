@@ -197,19 +197,22 @@ std::string from_to(const std::string& before, const std::string& after)
     return before == after ? or_none(before) : fmt::format("{} -> {}", or_none(before), or_none(after));
 }
 
-std::string leaf_change(const bus::Dict& change)
+std::string user_of(const MovedSession& change)
 {
-    return number_of(change, "queue-pairs") == 0
-               ? ""
-               : from_to(text_of(change, "leaf-before"), text_of(change, "leaf-after"));
+    return change.user.empty() ? std::to_string(change.uid) : change.user;
 }
 
-std::string level_change(const bus::Dict& change)
+std::string leaf_change(const MovedSession& change)
 {
-    return from_to(text_of(change, "level-before"), text_of(change, "level-after"));
+    return change.queue_pairs == 0 ? "" : from_to(change.leaf_before, change.leaf_after);
 }
 
-Table each_session(const std::vector<bus::Dict>& sessions)
+std::string level_change(const MovedSession& change)
+{
+    return from_to(change.level_before, change.level_after);
+}
+
+Table each_session(const std::vector<MovedSession>& sessions)
 {
     Table table({{"SESSION", Align::Right},
                  {"PID", Align::Right},
@@ -220,15 +223,14 @@ Table each_session(const std::vector<bus::Dict>& sessions)
                  {"LEVEL", Align::Left, Fit::Shorten},
                  {"LEAF", Align::Left, Fit::ShortenPath}});
     for (const auto& change : sessions) {
-        table.add({std::to_string(number_of(change, "session")), std::to_string(number_of(change, "pid")),
-                   text_of(change, "command"), owner_text(change), text_of(change, "device"),
-                   std::to_string(number_of(change, "queue-pairs")), level_change(change), leaf_change(change)});
+        table.add({std::to_string(change.session), std::to_string(change.pid), change.command, user_of(change),
+                   change.device, std::to_string(change.queue_pairs), level_change(change), leaf_change(change)});
     }
     return table;
 }
 
 // Leaves of single processes differ for each session: the class counts.
-Table counted_sessions(const std::vector<bus::Dict>& sessions)
+Table counted_sessions(const std::vector<MovedSession>& sessions)
 {
     struct Count {
         std::set<std::uint64_t> sessions;
@@ -236,9 +238,9 @@ Table counted_sessions(const std::vector<bus::Dict>& sessions)
     };
     std::map<std::pair<std::string, std::string>, Count> counts;
     for (const auto& change : sessions) {
-        Count& count = counts[{text_of(change, "device"), level_change(change)}];
-        count.sessions.insert(number_of(change, "session"));
-        count.queue_pairs += number_of(change, "queue-pairs");
+        Count& count = counts[{change.device, level_change(change)}];
+        count.sessions.insert(change.session);
+        count.queue_pairs += change.queue_pairs;
     }
     Table table({{"DEVICE"}, {"LEVEL", Align::Left, Fit::Shorten}, {"SESSIONS", Align::Right}, {"QPS", Align::Right}});
     for (const auto& [key, count] : counts) {
@@ -248,7 +250,7 @@ Table counted_sessions(const std::vector<bus::Dict>& sessions)
 }
 
 // "2 sessions move from level rpc to level bulk: match rule 3 (policy.yaml:9:5)", the most first.
-std::string render_level_moves(const std::vector<bus::Dict>& sessions, const Screen& screen)
+std::string render_level_moves(const std::vector<MovedSession>& sessions, const Screen& screen)
 {
     constexpr std::size_t kMostMoves = 10;
     struct Kind {
@@ -259,10 +261,10 @@ std::string render_level_moves(const std::vector<bus::Dict>& sessions, const Scr
     };
     std::map<Kind, std::set<std::uint64_t>> moves;
     for (const auto& change : sessions) {
-        const std::string rule = text_of(change, "rule");
-        Kind kind{text_of(change, "level-before"), text_of(change, "level-after"), rule.substr(0, rule.find(": "))};
+        const std::string rule = change.rule;
+        Kind kind{change.level_before, change.level_after, rule.substr(0, rule.find(": "))};
         if (kind.before != kind.after) {
-            moves[std::move(kind)].insert(number_of(change, "session"));
+            moves[std::move(kind)].insert(change.session);
         }
     }
     std::vector<std::pair<std::size_t, std::string>> lines;
@@ -300,24 +302,23 @@ std::string render_sessions(const PlanReport& report, bool verbose, const Screen
 }
 
 // "session 7: pid 4711 (app) of alice in job-7.scope, 3 queue pairs on mlx5_0/1"
-std::string loser_in_words(const bus::Dict& change)
+std::string loser_in_words(const MovedSession& change)
 {
-    const std::string command = text_of(change, "command");
-    const std::string unit = text_of(change, "unit");
-    const std::uint64_t queue_pairs = number_of(change, "queue-pairs");
-    return fmt::format("session {}: pid {}{} of {}{}, {}", number_of(change, "session"), number_of(change, "pid"),
-                       command.empty() ? "" : fmt::format(" ({})", command), owner_text(change),
+    const std::string command = change.command;
+    const std::string unit = change.unit;
+    const std::uint64_t queue_pairs = change.queue_pairs;
+    return fmt::format("session {}: pid {}{} of {}{}, {}", change.session, change.pid,
+                       command.empty() ? "" : fmt::format(" ({})", command), user_of(change),
                        unit.empty() ? "" : fmt::format(" in {}", unit),
-                       queue_pairs == 0
-                           ? "without queue pairs"
-                           : fmt::format("{} on {}", counted(queue_pairs, "queue pair"), text_of(change, "device")));
+                       queue_pairs == 0 ? "without queue pairs"
+                                        : fmt::format("{} on {}", counted(queue_pairs, "queue pair"), change.device));
 }
 
-std::string why_lost(const bus::Dict& loss)
+std::string why_lost(const api::LevelLoss& loss)
 {
-    const std::string level = text_of(loss, "level");
-    const std::string reason = text_of(loss, "reason");
-    const std::string renamed_to = text_of(loss, "renamed-to");
+    const std::string level = loss.level;
+    const std::string reason = loss.reason;
+    const std::string renamed_to = loss.renamed_to;
     if (reason == "not-allowed") {
         return fmt::format("level {} is closed by its `allow`", renamed_to.empty() ? level : renamed_to);
     }
@@ -326,13 +327,12 @@ std::string why_lost(const bus::Dict& loss)
 }
 
 // What gives it to them all the same.
-std::string how_to_keep(const bus::Dict& loss)
+std::string how_to_keep(const api::LevelLoss& loss)
 {
-    const std::string level = text_of(loss, "level");
-    const std::string reason = text_of(loss, "reason");
+    const std::string level = loss.level;
+    const std::string reason = loss.reason;
     if (reason == "renamed") {
-        return fmt::format("level {} is the same: `renamed-from: {}` in it keeps them", text_of(loss, "renamed-to"),
-                           level);
+        return fmt::format("level {} is the same: `renamed-from: {}` in it keeps them", loss.renamed_to, level);
     }
     return reason == "removed" ? fmt::format("`renamed-from: {}` in another level would give them that one", level)
                                : "";
@@ -344,17 +344,15 @@ std::string render_lost_levels(const PlanReport& report, bool verbose, const Scr
     constexpr std::size_t kListedLosers = 8;    // of each level
     std::string text;
     for (const auto& loss : report.lost_levels) {
-        const std::uint64_t sessions = number_of(loss, "sessions");
+        const std::uint64_t sessions = loss.sessions;
         const auto head = fmt::format("{}: {} with {} {} it and {} no other", why_lost(loss),
-                                      counted(sessions, "session"),
-                                      counted(number_of(loss, "queue-pairs"), "queue pair"),
+                                      counted(sessions, "session"), counted(loss.queue_pairs, "queue pair"),
                                       sessions == 1 ? "loses" : "lose", sessions == 1 ? "gets" : "get");
         text += fmt::format("  {}\n", styled(sentence_on(screen, 2, 4, printable(head)), Style::Bad, screen));
         std::size_t listed = 0;
         std::size_t unlisted = 0;
         for (const auto& change : report.sessions) {
-            if (text_of(change, "level-before") != text_of(loss, "level") ||
-                text_of(change, "loss") != text_of(loss, "reason")) {
+            if (change.level_before != loss.level || change.loss != loss.reason) {
                 continue;
             }
             if (!verbose && listed == kListedLosers) {
@@ -386,9 +384,8 @@ std::string render_changes(const PlanReport& report, bool verbose, const Screen&
     std::string text = fmt::format("\n{}\n",
                                    styled("rules, groups and partitions that change", Style::Heading, screen));
     for (std::size_t i = 0; i < listed; ++i) {
-        const bus::Dict& change = report.changes[i];
-        const auto sentence = fmt::format("{} {}: {}", text_of(change, "part"), text_of(change, "name"),
-                                          text_of(change, "message"));
+        const auto& change = report.changes[i];
+        const auto sentence = fmt::format("{} {}: {}", change.part, change.name, change.message);
         text += fmt::format("  {}\n", sentence_on(screen, 2, 4, printable(sentence)));
     }
     const std::size_t unlisted = report.changes.size() - listed;
@@ -440,7 +437,7 @@ std::string render_plans(const PlanReport& report, bool verbose, const Screen& s
         text += fmt::format("\n{}\n", styled("levels that change", Style::Heading, screen));
     }
     for (const auto& level : report.levels) {
-        const auto sentence = fmt::format("level {}: {}", text_of(level, "level"), text_of(level, "message"));
+        const auto sentence = fmt::format("level {}: {}", level.level, level.message);
         text += fmt::format("  {}\n", sentence_on(screen, 2, 4, printable(sentence)));
     }
     text += render_changes(report, verbose, screen);

@@ -7,18 +7,24 @@
 namespace rdmaqos::ctl {
 Json plans_json(const PlanReport& report)
 {
+    Json sessions = Json::array();
+    for (const auto& session : report.sessions) {
+        Json json = api::to_json<api::SessionChange>(session);
+        set_text(json, "user", session.user);
+        sessions.push_back(std::move(json));
+    }
     return {{"mode", report.offline ? "offline" : "daemon"},
             {"note", report.note},
             {"accepted", report.accepted},
             {"diagnostics", to_json(report.diagnostics)},
             {"revision", report.revision},
-            {"levels", to_json(report.levels)},
-            {"changes", to_json(report.changes)},
+            {"levels", api::to_json(report.levels)},
+            {"changes", api::to_json(report.changes)},
             {"changes-omitted", report.more_changes},
-            {"sessions", to_json(report.sessions)},
-            {"lost-levels", to_json(report.lost_levels)},
+            {"sessions", std::move(sessions)},
+            {"lost-levels", api::to_json(report.lost_levels)},
             {"plans", api::to_json(report.plans)},
-            {"left-out", to_json(report.left_out)},
+            {"left-out", api::to_json(report.left_out)},
             {"writes", report.writes}};
 }
 

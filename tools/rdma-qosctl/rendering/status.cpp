@@ -101,7 +101,7 @@ std::string describe_without_level(const World& world)
                                         counted(session_count, "session"), fmt::join(levels, ", "));
 }
 
-std::string describe_adoption(const AdoptionView& adoption)
+std::string describe_adoption(const api::Adoption& adoption)
 {
     if (adoption.setting != "adopt") {
         return fmt::format("off (unregistered: {})", adoption.setting);
@@ -173,7 +173,7 @@ std::string render_status(const World& world, const std::vector<Problem>& proble
     if (const std::string lost = describe_without_level(world); !lost.empty()) {
         fields.add("without level", lost, Style::Bad);
     }
-    if (const AdoptionView& adoption = manager.adoption; !adoption.setting.empty()) {
+    if (const api::Adoption& adoption = manager.adoption; !adoption.setting.empty()) {
         fields.add("adoption", describe_adoption(adoption), adoption.unavailable.empty() ? Style::Plain : Style::Bad);
     }
     const HostSummary host = sum_up(world.host_counts);

@@ -16,7 +16,7 @@ namespace rdmaqos::ctl {
 namespace {
 
 // As the daemon has them, with the name of the errno.
-Json self_test_json(const std::vector<api::SelfTestRecord>& steps)
+Json self_test_json(const std::vector<api::SelfTestStep>& steps)
 {
     Json list = Json::array();
     for (const auto& step : steps) {
@@ -67,7 +67,7 @@ Json device_json(const DeviceView& device)
     json["leaves"] = {{"used", device.leaves_used}, {"free", device.leaves_free}};
     json["queue-pairs"] = {{"inside", device.queue_pairs_inside}, {"outside", device.queue_pairs_outside}};
     json["findings"] = api::to_json(device.findings);
-    json["failures"] = to_json(device.failures);
+    json["failures"] = api::to_json(device.failures);
     json["statistics"] = to_json(device.statistics);
     return json;
 }
@@ -114,15 +114,6 @@ Json tree_json(const DeviceView& device, const BusyRates* busy)
     return json;
 }
 
-Json adoption_json(const AdoptionView& adoption)
-{
-    Json json{{"setting", adoption.setting}};
-    set_text(json, "unavailable", adoption.unavailable);
-    json["programs"] = adoption.programs;
-    json["queue-pairs"] = adoption.queue_pairs;
-    return json;
-}
-
 }    // namespace
 
 Json lost_level_json(const LostLevelView& lost)
@@ -139,10 +130,10 @@ Json reload_json(const ReloadView& reload)
     return {{"accepted", reload.accepted},
             {"diagnostics", to_json(reload.diagnostics)},
             {"findings", api::to_json(reload.findings)},
-            {"left-out", to_json(reload.left_out)},
+            {"left-out", api::to_json(reload.left_out)},
             {"unanswered", reload.unanswered},
-            {"lost-levels", to_json(reload.lost_levels)},
-            {"failures", to_json(reload.failures)}};
+            {"lost-levels", api::to_json(reload.lost_levels)},
+            {"failures", api::to_json(reload.failures)}};
 }
 
 Json session_json(const SessionView& session)
@@ -198,8 +189,8 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
         outside += device.queue_pairs_outside;
         json["devices"].push_back(device_json(device));
     }
-    json["refused-devices"] = to_json(manager.refused_devices);
-    json["state-failures"] = to_json(manager.state_failures);
+    json["refused-devices"] = api::to_json(manager.refused_devices);
+    json["state-failures"] = api::to_json(manager.state_failures);
     json["released-devices"] = manager.released_devices;
     json["sessions"] = session_count(world);
     json["queue-pairs"] = {{"inside", inside}, {"outside", outside}};
@@ -209,7 +200,7 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
     }
     json["host"] = to_json(world.host_counts);
     if (!manager.adoption.setting.empty()) {
-        json["adoption"] = adoption_json(manager.adoption);
+        json["adoption"] = api::to_json(manager.adoption);
     }
     json["statistics"] = to_json(manager.statistics);
     json["ok"] = std::none_of(problems.begin(), problems.end(),
@@ -234,7 +225,7 @@ Json devices_json(const std::vector<const DeviceView*>& devices, const ManagerVi
     }
     if (absent != nullptr) {
         for (const auto& device : absent->refused_devices) {
-            Json json = to_json(device);
+            Json json = api::to_json(device);
             json["state"] = "refused";
             list.push_back(std::move(json));
         }

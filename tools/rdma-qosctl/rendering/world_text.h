@@ -35,11 +35,11 @@ namespace rdmaqos::ctl {
 [[nodiscard]] std::string describe_host(const HostSummary& summary);
 
 // What has become of devices that were told to do something.
-[[nodiscard]] std::string render_reconciled(const std::vector<bus::Dict>& results, const Screen& screen);
+[[nodiscard]] std::string render_reconciled(const std::vector<api::DeviceResult>& results, const Screen& screen);
 // `done`: what has become of each device, "disabled".
-[[nodiscard]] std::string render_switched(const std::vector<bus::Dict>& results, std::string_view done,
+[[nodiscard]] std::string render_switched(const std::vector<api::DeviceResult>& results, std::string_view done,
                                           const Screen& screen);
-[[nodiscard]] std::string render_drift(const std::vector<bus::Dict>& drifts, const Screen& screen);
+[[nodiscard]] std::string render_drift(const std::vector<api::Drift>& drifts, const Screen& screen);
 
 [[nodiscard]] std::string render_hardware_report(const HardwareReport& report, const Screen& screen);
 

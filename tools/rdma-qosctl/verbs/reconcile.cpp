@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "lib/api/json.h"
 #include "tools/rdma-qosctl/changes/daemon_calls.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
@@ -24,11 +25,11 @@ void add_options(CLI::App& command, ReconcileOptions& options)
 
 Result<ExitStatus> reconcile(const Context& context, const ReconcileOptions& options)
 {
-    const auto reply = call_on_devices(context, "Reconcile", options.device);
+    const auto reply = call_on_devices<api::DeviceResult>(context, "Reconcile", options.device);
     if (!reply) {
         return fail(reply.error());
     }
-    print(context.json ? to_text({{"devices", to_json(*reply)}}) : render_reconciled(*reply, context.screen));
+    print(context.json ? to_text({{"devices", api::to_json(*reply)}}) : render_reconciled(*reply, context.screen));
     return status_of(*reply);
 }
 

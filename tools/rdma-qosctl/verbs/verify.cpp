@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "lib/api/json.h"
 #include "tools/rdma-qosctl/changes/daemon_calls.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
@@ -24,11 +25,11 @@ void add_options(CLI::App& command, VerifyOptions& options)
 
 Result<ExitStatus> verify(const Context& context, const VerifyOptions& options)
 {
-    const auto reply = call_on_devices(context, "Verify", options.device);
+    const auto reply = call_on_devices<api::Drift>(context, "Verify", options.device);
     if (!reply) {
         return fail(reply.error());
     }
-    print(context.json ? to_text({{"drift", to_json(*reply)}}) : render_drift(*reply, context.screen));
+    print(context.json ? to_text({{"drift", api::to_json(*reply)}}) : render_drift(*reply, context.screen));
     return reply->empty() ? ExitStatus::Ok : ExitStatus::Found;
 }
 

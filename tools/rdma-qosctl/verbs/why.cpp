@@ -129,7 +129,7 @@ std::string would_get(const Context& context, const std::string& pid)
 }
 
 // Nobody who has a session is meant. A process that runs is worth an answer, anything else is a mistake.
-Result<WhyReport> nobody(const Context& context, bus::Client& client, const AdoptionView& adoption,
+Result<WhyReport> nobody(const Context& context, bus::Client& client, const api::Adoption& adoption,
                          const std::string& target)
 {
     const auto number = parse_number(target);
@@ -161,7 +161,7 @@ Result<WhyReport> nobody(const Context& context, bus::Client& client, const Adop
 }
 
 // Of adopted processes, what is outside the tree all the same.
-void add_not_adopted(bus::Client& client, const AdoptionView& adoption, const std::set<std::uint64_t>& processes,
+void add_not_adopted(bus::Client& client, const api::Adoption& adoption, const std::set<std::uint64_t>& processes,
                      WhyReport& report)
 {
     if (processes.empty()) {
@@ -214,7 +214,7 @@ Result<ExitStatus> why(const Context& context, const WhyOptions& options)
     for (const auto* session : sessions) {
         report->sessions.push_back(explain_session(*world, *session, outside));
     }
-    const AdoptionView& adoption = world->manager.adoption;
+    const api::Adoption& adoption = world->manager.adoption;
     if (sessions.empty()) {
         report = nobody(context, *client, adoption, options.target);
         if (!report) {

@@ -29,7 +29,7 @@ constexpr std::string_view kHowToAdopt = "`unregistered: adopt` in /etc/rdma-qos
 
 }    // namespace
 
-std::vector<std::string> advice_on(const std::vector<bus::Dict>& queue_pairs, const AdoptionView& adoption,
+std::vector<std::string> advice_on(const std::vector<bus::Dict>& queue_pairs, const api::Adoption& adoption,
                                    const std::vector<std::string>& failures)
 {
     std::set<std::string, std::less<>> words;

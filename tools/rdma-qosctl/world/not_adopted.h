@@ -15,7 +15,7 @@ namespace rdmaqos::ctl {
 // leaf. Left out are those whose `reason` says it all. Without any: why they may not be seen (`failures` to look at the
 // host are told too), and why no program is adopted at all.
 [[nodiscard]] std::vector<std::string> advice_on(const std::vector<bus::Dict>& queue_pairs,
-                                                 const AdoptionView& adoption,
+                                                 const api::Adoption& adoption,
                                                  const std::vector<std::string>& failures = {});
 
 // Of these, those of the processes that no session has attached.

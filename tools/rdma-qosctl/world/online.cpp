@@ -153,31 +153,20 @@ std::string pacing_text(const bus::Dict& dict, std::string_view burst_key, std::
                        size(packet_key, "device default (the port's MTU)"));
 }
 
-namespace {
-
-AdoptionView to_adoption(const bus::Dict& dict)
-{
-    return {text_of(dict, "setting"), text_of(dict, "unavailable"), number_of(dict, "programs"),
-            number_of(dict, "queue-pairs")};
-}
-
-}    // namespace
-
 std::optional<TrialView> to_trial(const bus::Dict& dict)
 {
     if (dict.empty()) {
         return std::nullopt;
     }
-    bus::Dict who = dict;
-    UserNames().add_to(who);
-    const std::string user = text_of(who, "user");
-    return TrialView{text_of(dict, "revision"),
-                     text_of(dict, "goes-back-to"),
-                     text_of(dict, "file-revision"),
-                     number_of(dict, "seconds-left"),
-                     user.empty() ? fmt::format("uid {}", number_of(dict, "uid")) : user,
-                     number_of(dict, "pid"),
-                     text_of(dict, "command")};
+    const auto trial = api::read<api::Trial>(dict);
+    const std::string user = UserNames().name_of(trial.uid);
+    return TrialView{trial.revision,
+                     trial.goes_back_to,
+                     trial.file_revision,
+                     trial.seconds_left,
+                     user.empty() ? fmt::format("uid {}", trial.uid) : user,
+                     trial.pid,
+                     trial.command};
 }
 
 ManagerView to_manager(const bus::Dict& properties)
@@ -189,12 +178,12 @@ ManagerView to_manager(const bus::Dict& properties)
     manager.policy_revision = text_of(properties, "PolicyRevision");
     manager.policy_sources = list_of(properties, "PolicySources");
     manager.last_reload = to_reload(value_of<bus::Dict>(properties, "LastReload"));
-    manager.fabric_diagnostics = to_diagnostics(dicts_of(properties, "FabricDiagnostics"));
+    manager.fabric_diagnostics = to_diagnostics(list_from<api::Diagnostic>(properties, "FabricDiagnostics"));
     manager.released_devices = list_of(properties, "ReleasedDevices");
-    manager.refused_devices = dicts_of(properties, "RefusedDevices");
-    manager.state_failures = dicts_of(properties, "StateFailures");
+    manager.refused_devices = list_from<api::RefusedDevice>(properties, "RefusedDevices");
+    manager.state_failures = list_from<api::StateFailure>(properties, "StateFailures");
     manager.trial = to_trial(value_of<bus::Dict>(properties, "Trial"));
-    manager.adoption = to_adoption(value_of<bus::Dict>(properties, "Adoption"));
+    manager.adoption = api::read<api::Adoption>(value_of<bus::Dict>(properties, "Adoption"));
     manager.statistics = value_of<bus::Counts>(properties, "Statistics");
     return manager;
 }
@@ -221,7 +210,7 @@ DeviceView to_device(const bus::Dict& properties)
     device.attach_mode = text_of(properties, "AttachMode");
     device.attach_reason = text_of(properties, "AttachReason");
     device.divides_caps = flag_of(properties, "DividesCaps");
-    device.self_test = list_from<api::SelfTestRecord>(properties, "SelfTest");
+    device.self_test = list_from<api::SelfTestStep>(properties, "SelfTest");
     for (const auto& [name, value, meaning] : value_of<bus::Triples>(properties, "Attributes")) {
         device.attributes.push_back({name, value, meaning});
     }
@@ -233,8 +222,8 @@ DeviceView to_device(const bus::Dict& properties)
     device.queue_pairs_inside = small_number_of(properties, "QueuePairsInside");
     device.queue_pairs_outside = small_number_of(properties, "QueuePairsOutside");
     device.tree = list_from<api::TreeElement>(properties, "Tree");
-    device.findings = list_from<api::FindingRecord>(properties, "Findings");
-    device.failures = dicts_of(properties, "Failures");
+    device.findings = list_from<api::Finding>(properties, "Findings");
+    device.failures = list_from<api::Failure>(properties, "Failures");
     device.statistics = value_of<bus::Counts>(properties, "Statistics");
     return device;
 }
@@ -272,15 +261,19 @@ World to_world(ManagerView manager, const bus::ManagedObjects& objects)
     return world;
 }
 
-void UserNames::add_to(bus::Dict& owner)
+const std::string& UserNames::name_of(std::uint32_t uid)
 {
-    const std::uint64_t uid = number_of(owner, "uid");
     const auto [entry, is_new] = names_.try_emplace(uid);
     if (is_new) {
-        entry->second = user_name(static_cast<std::uint32_t>(uid));
+        entry->second = user_name(uid);
     }
-    if (!entry->second.empty()) {
-        owner.set("user", entry->second);
+    return entry->second;
+}
+
+void UserNames::add_to(bus::Dict& owner)
+{
+    if (const auto& name = name_of(small_number_of(owner, "uid")); !name.empty()) {
+        owner.set("user", name);
     }
 }
 
@@ -468,11 +461,11 @@ Result<const DeviceView*> find_device(const World& world, const std::string& nam
         return found;
     }
     for (const auto& refused : world.manager.refused_devices) {
-        const std::string key = text_of(refused, "device");
-        if (key == name || key.substr(0, key.find('/')) == name || text_of(refused, "netdev") == name ||
-            text_of(refused, "pci-address") == name) {
+        const std::string& key = refused.device;
+        if (key == name || key.substr(0, key.find('/')) == name || refused.netdev == name ||
+            refused.pci_address == name) {
             return fail(ErrorCode::UnknownDevice,
-                        fmt::format("{} is not managed: {}", printable(key), printable(text_of(refused, "reason"))));
+                        fmt::format("{} is not managed: {}", printable(key), printable(refused.reason)));
         }
     }
     return fail(ErrorCode::UnknownDevice,

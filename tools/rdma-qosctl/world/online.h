@@ -60,11 +60,13 @@ template <typename T>
 // Names of users on this host, each looked up once.
 class UserNames {
 public:
+    // Empty: it has none.
+    [[nodiscard]] const std::string& name_of(std::uint32_t uid);
     // As `user`, if its `uid` has a name.
     void add_to(bus::Dict& owner);
 
 private:
-    std::map<std::uint64_t, std::string> names_;
+    std::map<std::uint32_t, std::string> names_;
 };
 
 [[nodiscard]] Result<ManagerView> fetch_manager(bus::Client& client);

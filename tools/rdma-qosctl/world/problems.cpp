@@ -47,12 +47,11 @@ void find_in_manager(const ManagerView& manager, std::vector<Problem>& problems)
                             "set `mode: enforce` in /etc/rdma-qos/rdma-qosd.yaml and reload"});
     }
     for (const auto& device : manager.refused_devices) {
-        problems.push_back({true,
-                            fmt::format("{} is not managed: {}", text_of(device, "device"), text_of(device, "reason")),
+        problems.push_back({true, fmt::format("{} is not managed: {}", device.device, device.reason),
                             "nothing of the policy holds there; the daemon tries again by itself"});
     }
     for (const auto& failure : manager.state_failures) {
-        problems.push_back({true, fmt::format("{}: {}", text_of(failure, "file"), text_of(failure, "message")),
+        problems.push_back({true, fmt::format("{}: {}", failure.file, failure.message),
                             "see whether its file system is full, read-only or damaged; the file is written again with "
                             "the next change"});
     }
@@ -120,7 +119,7 @@ void find_in_tree(const DeviceView& device, std::vector<Problem>& problems)
     const std::string key = device.key();
     for (const auto& failure : device.failures) {
         problems.push_back(
-            {true, fmt::format("{}: {}", key, text_of(failure, "message")),
+            {true, fmt::format("{}: {}", key, failure.message),
              fmt::format("the daemon retries automatically; `rdma-qosctl reconcile {}` does it now", key)});
     }
     for (const auto& element : device.tree) {

@@ -11,55 +11,40 @@
 namespace rdmaqos::ctl {
 namespace {
 
-Severity severity_of(const bus::Dict& dict)
+Diagnostic to_diagnostic(const api::Diagnostic& record)
 {
-    const std::string word = text_of(dict, "severity");
-    for (const auto severity : {Severity::Warning, Severity::Note}) {
-        if (to_string(severity) == word) {
-            return severity;
-        }
-    }
-    return Severity::Error;
-}
-
-Diagnostic to_diagnostic(const bus::Dict& dict)
-{
-    Diagnostic diagnostic{severity_of(dict), {}, text_of(dict, "message"), text_of(dict, "hint")};
-    if (!dict.contains("file")) {
+    Diagnostic diagnostic{record.severity, {}, record.message, record.hint};
+    if (record.file.empty()) {
         return diagnostic;
     }
     Location& location = diagnostic.location;
-    location.line = small_number_of(dict, "line");
-    location.column = small_number_of(dict, "column");
-    location.length = small_number_of(dict, "length");
-    location.file = std::make_shared<SourceFile>(SourceFile{text_of(dict, "file"), text_of(dict, "quote"),
-                                                            dict.contains("quote") ? location.line : 0,
-                                                            small_number_of(dict, "quote-offset")});
+    location.line = record.line;
+    location.column = record.column;
+    location.length = record.length;
+    location.file = std::make_shared<SourceFile>(
+        SourceFile{record.file, record.quote.value_or(""), record.quote ? record.line : 0, record.quote_offset});
     return diagnostic;
 }
 
-std::vector<Diagnostic> kept_in(const std::vector<bus::Dict>& dicts)
+std::vector<Diagnostic> kept_in(const std::vector<api::Diagnostic>& records)
 {
     std::vector<Diagnostic> kept;
-    kept.reserve(dicts.size());
-    for (const auto& dict : dicts) {
-        kept.push_back(to_diagnostic(dict));
-    }
+    std::ranges::transform(records, std::back_inserter(kept), to_diagnostic);
     return kept;
 }
 
 // Of a report: with those that were counted, but not sent.
-Diagnostics diagnostics_of(const bus::Dict& report)
+template <typename Report>
+Diagnostics diagnostics_of(const Report& report)
 {
-    return {kept_in(dicts_of(report, "diagnostics")), number_of(report, "errors"), number_of(report, "warnings"),
-            number_of(report, "omitted")};
+    return {kept_in(report.diagnostics), report.errors, report.warnings, report.omitted};
 }
 
 }    // namespace
 
-Diagnostics to_diagnostics(const std::vector<bus::Dict>& dicts)
+Diagnostics to_diagnostics(const std::vector<api::Diagnostic>& records)
 {
-    auto kept = kept_in(dicts);
+    auto kept = kept_in(records);
     const auto count = [&kept](Severity severity) {
         return static_cast<std::size_t>(std::ranges::count(kept, severity, &Diagnostic::severity));
     };
@@ -70,76 +55,78 @@ Diagnostics to_diagnostics(const std::vector<bus::Dict>& dicts)
 
 ReloadView to_reload(const bus::Dict& dict)
 {
-    return {flag_of(dict, "accepted"),     text_of(dict, "revision"),
-            diagnostics_of(dict),          api::read_list<std::vector<api::FindingRecord>>(dicts_of(dict, "findings")),
-            list_of(dict, "unanswered"),   dicts_of(dict, "left-out"),
-            dicts_of(dict, "lost-levels"), dicts_of(dict, "failures"),
-            text_of(dict, "ended-trial")};
+    auto reload = api::read<api::Reload>(dict);
+    return {reload.accepted,
+            std::move(reload.revision),
+            diagnostics_of(reload),
+            std::move(reload.findings),
+            std::move(reload.unanswered),
+            std::move(reload.left_out),
+            std::move(reload.lost_levels),
+            std::move(reload.failures),
+            std::move(reload.ended_trial)};
 }
 
 PlanReport to_plan_report(const bus::Dict& dict)
 {
+    auto plan = api::read<api::Plan>(dict);
     PlanReport report;
-    report.accepted = flag_of(dict, "accepted");
-    report.diagnostics = diagnostics_of(dict);
-    report.revision = text_of(dict, "revision");
-    report.levels = dicts_of(dict, "levels");
-    report.changes = dicts_of(dict, "changes");
-    report.more_changes = number_of(dict, "changes-omitted");
-    report.sessions = dicts_of(dict, "sessions");
-    report.lost_levels = dicts_of(dict, "lost-levels");
+    report.accepted = plan.accepted;
+    report.diagnostics = diagnostics_of(plan);
+    report.revision = std::move(plan.revision);
+    report.levels = std::move(plan.levels);
+    report.changes = std::move(plan.changes);
+    report.more_changes = plan.changes_omitted;
     UserNames names;
-    for (auto& session : report.sessions) {
-        names.add_to(session);
+    for (auto& session : plan.sessions) {
+        const std::string& user = names.name_of(session.uid);
+        report.sessions.push_back({std::move(session), user});
     }
-    report.plans = api::read_list<std::vector<api::DevicePlan>>(dicts_of(dict, "devices"));
-    report.left_out = dicts_of(dict, "left-out");
-    report.writes = !dict.contains("writes") || flag_of(dict, "writes");    // an older daemon does not say
+    report.lost_levels = std::move(plan.lost_levels);
+    report.plans = std::move(plan.devices);
+    report.left_out = std::move(plan.left_out);
+    report.writes = plan.writes;
     return report;
 }
 
-api::FindingRecord to_record(const JudgedFinding& judged)
+api::Finding to_record(const JudgedFinding& judged)
 {
     const bool matters = judged.verdict != FindingVerdict::Harmless;
     return api::to_record(judged.finding, {}, matters ? to_string(judged.verdict) : std::string_view());
 }
 
-bus::Dict to_dict(const LeftOutDevice& device)
+api::LeftOut to_record(const LeftOutDevice& device)
 {
-    bus::Dict dict;
-    dict.set("device", device.device);
-    dict.set("why", to_string(device.why));
-    return dict;
+    return {device.device, std::string(to_string(device.why))};
 }
 
-bool refuses(const api::FindingRecord& finding)
+bool refuses(const api::Finding& finding)
 {
     return finding.verdict == to_string(FindingVerdict::Refuses);
 }
 
-std::string remark_on(const api::FindingRecord& finding)
+std::string remark_on(const api::Finding& finding)
 {
     return finding.verdict == to_string(FindingVerdict::Known) ? "; the running policy has this problem too" : "";
 }
 
-std::string finding_line(std::string_view device, const api::FindingRecord& finding)
+std::string finding_line(std::string_view device, const api::Finding& finding)
 {
     return fmt::format("{}: {}: {}{}", printable(device), finding.severity, printable(finding.message),
                        remark_on(finding));
 }
 
-std::string left_out_line(const bus::Dict& device)
+std::string left_out_line(const api::LeftOut& device)
 {
-    return fmt::format("{}: note: takes no part, because it is {}", printable(text_of(device, "device")),
-                       printable(text_of(device, "why")));
+    return fmt::format("{}: note: takes no part, because it is {}", printable(device.device), printable(device.why));
 }
 
 std::string failures_text(const ReloadView& reload)
 {
     std::string text;
     for (const auto& failure : reload.failures) {
-        text += fmt::format("{}: error: {}; this will be retried\n", printable(text_of(failure, "device")),
-                            printable(text_of(failure, "message")));
+        text += fmt::format("{}: error: {}; this will be retried\n", printable(failure.device),
+                            printable(failure.message));
     }
     for (const auto& device : reload.unanswered) {
         text += fmt::format("{}: warning: has not answered yet; it gets the policy when it does\n", printable(device));
@@ -170,12 +157,10 @@ std::string to_text(const ReloadView& reload, Colour colour)
     }
     text += failures_text(reload);
     for (const auto& loss : reload.lost_levels) {
-        const std::uint64_t sessions = number_of(loss, "sessions");
         text += fmt::format(
             "level {}: warning: {} with {} {} no other level now; `rdma-qosctl status` says what to do\n",
-            printable(text_of(loss, "level")), counted(sessions, "session"),
-            counted(number_of(loss, "queue-pairs"), "queue pair"),
-            sessions == 1 ? "has lost it, and has" : "have lost it, and have");
+            printable(loss.level), counted(loss.sessions, "session"), counted(loss.queue_pairs, "queue pair"),
+            loss.sessions == 1 ? "has lost it, and has" : "have lost it, and have");
     }
     return text;
 }

@@ -14,21 +14,20 @@
 
 namespace rdmaqos::ctl {
 
-[[nodiscard]] Diagnostics to_diagnostics(const std::vector<bus::Dict>& dicts);
+[[nodiscard]] Diagnostics to_diagnostics(const std::vector<api::Diagnostic>& records);
 [[nodiscard]] ReloadView to_reload(const bus::Dict& dict);
 // The answer of Plan, without a note.
 [[nodiscard]] PlanReport to_plan_report(const bus::Dict& dict);
 
-[[nodiscard]] api::FindingRecord to_record(const JudgedFinding& judged);    // without its device
-// "Devices that take no part"
-[[nodiscard]] bus::Dict to_dict(const LeftOutDevice& device);
+[[nodiscard]] api::Finding to_record(const JudgedFinding& judged);    // without its device
+[[nodiscard]] api::LeftOut to_record(const LeftOutDevice& device);
 // It is a reason why the policy is refused.
-[[nodiscard]] bool refuses(const api::FindingRecord& finding);
+[[nodiscard]] bool refuses(const api::Finding& finding);
 // What stands behind its message; empty: nothing.
-[[nodiscard]] std::string remark_on(const api::FindingRecord& finding);
+[[nodiscard]] std::string remark_on(const api::Finding& finding);
 // One line each, by the same words in every report and in the log of rdma-qosd, without the end of the line.
-[[nodiscard]] std::string finding_line(std::string_view device, const api::FindingRecord& finding);
-[[nodiscard]] std::string left_out_line(const bus::Dict& device);
+[[nodiscard]] std::string finding_line(std::string_view device, const api::Finding& finding);
+[[nodiscard]] std::string left_out_line(const api::LeftOut& device);
 
 // What to do about a policy that a device keeps out.
 inline constexpr const char* kAgainstUnlikeDevices = "change the policy, leave that device out of the level "

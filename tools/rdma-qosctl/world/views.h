@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "lib/api/device.h"
-#include "lib/api/plan.h"
+#include "lib/api/report.h"
 #include "lib/base/diagnostic.h"
 #include "lib/base/units.h"
 #include "lib/bus/value.h"
@@ -29,20 +29,12 @@ struct ReloadView {
     bool accepted = true;
     std::string revision;    // that was in force afterwards
     Diagnostics diagnostics;
-    std::vector<api::FindingRecord> findings;
+    std::vector<api::Finding> findings;
     std::vector<std::string> unanswered;
-    std::vector<bus::Dict> left_out;         // "Devices that take no part"
-    std::vector<bus::Dict> lost_levels{};    // "Lost levels"
-    std::vector<bus::Dict> failures{};       // "Results", each with its `device`
+    std::vector<api::LeftOut> left_out;
+    std::vector<api::LevelLoss> lost_levels{};
+    std::vector<api::Failure> failures{};    // each with its device
     std::string ended_trial{};               // revision of the trial that it has ended; empty: there was none
-};
-
-// Programs that were taken in without their help.
-struct AdoptionView {
-    std::string setting;        // "ignore", "count", "adopt"; empty: the daemon does not tell, for it is older
-    std::string unavailable;    // with "adopt": why it cannot be done, and what to do; empty: it can
-    std::uint64_t programs = 0;
-    std::uint64_t queue_pairs = 0;
 };
 
 // A policy in force for a while.
@@ -64,11 +56,11 @@ struct ManagerView {
     std::vector<std::string> policy_sources;
     ReloadView last_reload;
     Diagnostics fabric_diagnostics;               // why the fabric file cannot be used; empty: it can
-    std::vector<bus::Dict> refused_devices;       // "Devices that cannot be managed"
-    std::vector<bus::Dict> state_failures;        // "Files of the daemon"
+    std::vector<api::RefusedDevice> refused_devices;
+    std::vector<api::StateFailure> state_failures;
     std::vector<std::string> released_devices;    // let go of by `rdma-qosctl release`
     std::vector<bus::Dict> levels;                // keys of docs/dbus.md, "ListLevels"
-    AdoptionView adoption;
+    api::Adoption adoption;
     std::optional<TrialView> trial{};
     bus::Counts statistics;
 };
@@ -100,7 +92,7 @@ struct DeviceView {
     std::string attach_mode;
     std::string attach_reason;
     bool divides_caps = false;                // attach mode per-process
-    std::vector<api::SelfTestRecord> self_test;    // empty: there was nothing to test
+    std::vector<api::SelfTestStep> self_test;    // empty: there was nothing to test
     std::vector<AttributeView> attributes;    // in the device's order
     Capabilities capabilities;
     std::uint32_t elements_used = 0;
@@ -110,8 +102,8 @@ struct DeviceView {
     std::uint32_t queue_pairs_inside = 0;
     std::uint32_t queue_pairs_outside = 0;    // of programs, in no leaf, whether or not they registered
     std::vector<api::TreeElement> tree;
-    std::vector<api::FindingRecord> findings;
-    std::vector<bus::Dict> failures;    // keys of docs/dbus.md, "Failures"
+    std::vector<api::Finding> findings;
+    std::vector<api::Failure> failures;
     bus::Counts statistics;
     std::string object_path;
     // What else the NIC enforces on this port; the command looks itself, where that is asked for.
@@ -147,6 +139,10 @@ struct World {
     std::vector<bus::Dict> host_counts;    // keys of docs/dbus.md, "Counts of queue pairs"; empty: not asked for
 };
 
+struct MovedSession : api::SessionChange {
+    std::string user{};    // the name of its uid on this host; empty: it has none
+};
+
 struct PlanReport {
     bool offline = false;
     std::string note;    // in words: against what it was planned
@@ -154,13 +150,13 @@ struct PlanReport {
     bool writes = true;    // false: mode monitor
     Diagnostics diagnostics;
     std::string revision;
-    std::vector<bus::Dict> levels;         // keys of docs/dbus.md, "Changed levels"; none offline
-    std::vector<bus::Dict> changes;        // of rules, port groups and partitions; none offline
-    std::uint64_t more_changes = 0;        // that the daemon left out
-    std::vector<bus::Dict> sessions;       // "Moved sessions"; and `user`
-    std::vector<bus::Dict> lost_levels;    // "Lost levels"; none offline
+    std::vector<api::LevelChange> levels;    // none offline, as the next four
+    std::vector<api::PartChange> changes;    // of rules, port groups and partitions
+    std::uint64_t more_changes = 0;          // that the daemon left out
+    std::vector<MovedSession> sessions;
+    std::vector<api::LevelLoss> lost_levels;
     std::vector<api::DevicePlan> plans;
-    std::vector<bus::Dict> left_out;    // "Devices that take no part"
+    std::vector<api::LeftOut> left_out;
 };
 
 // One more thing wrong, and what to do about it.
