@@ -24,7 +24,7 @@
 #include "tests/fuzz/support/mutator.h"
 #include "tests/fuzz/support/reader_checks.h"
 #include "tools/rdma-qosctl/simulate/loads.h"
-#include "tools/rdma-qosctl/simulate/words.h"
+#include "tools/rdma-qosctl/simulate/report.h"
 
 namespace rdmaqos {
 namespace {

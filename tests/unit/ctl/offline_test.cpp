@@ -14,7 +14,7 @@
 #include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/offline/targets.h"
 #include "tools/rdma-qosctl/rendering/path_answers.h"
-#include "tools/rdma-qosctl/request/identity_options.h"
+#include "tools/rdma-qosctl/request/request_options.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {

@@ -10,7 +10,6 @@
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/simulate/loaded_tree.h"
 #include "tools/rdma-qosctl/simulate/report.h"
-#include "tools/rdma-qosctl/simulate/words.h"
 
 namespace rdmaqos::ctl {
 namespace {

@@ -13,7 +13,6 @@
 #include "policy/model/identity.h"
 #include "policy/model/policy.h"
 #include "tools/rdma-qosctl/offline/targets.h"
-#include "tools/rdma-qosctl/request/identity_options.h"
 #include "tools/rdma-qosctl/request/request_options.h"
 
 namespace rdmaqos::ctl {

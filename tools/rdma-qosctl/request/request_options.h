@@ -1,5 +1,5 @@
-// What explain, query-path and request ask for: the options of a command line, as a D-Bus request for the daemon or as
-// values for the offline functions.
+// Who asks for what: options of a command line, as a D-Bus request for the daemon, as values for the offline functions,
+// and as an identity.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "lib/base/result.h"
 #include "lib/bus/value.h"
+#include "policy/model/identity.h"
 #include "policy/model/policy.h"
 #include "policy/model/request.h"
 
@@ -56,5 +57,20 @@ struct QueuePairOption {
     RequestOptions path;
 };
 [[nodiscard]] Result<QueuePairOption> parse_queue_pair_option(std::string_view text);
+
+// Who asks: an identity from /proc or from the options of a command line.
+struct IdentityOptions {
+    std::string pid;     // of a running process; else this one, or nobody in particular
+    std::string user;    // name or uid
+    std::vector<std::string> groups;
+    Identity named;    // the names that kClientKeys have an option for, as given
+
+    [[nodiscard]] bool any() const { return !(pid.empty() && user.empty() && groups.empty() && named == Identity{}); }
+};
+// --pid, --as-user and the like.
+void add_identity_options(CLI::App& command, IdentityOptions& identity);
+[[nodiscard]] Result<Identity> identity_of(const IdentityOptions& options);
+// "uid 1000, groups 1000 4, unit job-7.scope, /usr/bin/ib_send_bw"
+[[nodiscard]] std::string describe(const Identity& identity);
 
 }    // namespace rdmaqos::ctl

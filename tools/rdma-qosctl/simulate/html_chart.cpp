@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/rdma-qosctl/simulate/words.h"
+#include "tools/rdma-qosctl/simulate/report.h"
 
 namespace rdmaqos::ctl::page {
 namespace {

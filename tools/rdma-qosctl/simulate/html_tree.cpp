@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "lib/tree/drawing.h"
-#include "tools/rdma-qosctl/simulate/words.h"
+#include "tools/rdma-qosctl/simulate/report.h"
 
 namespace rdmaqos::ctl::page {
 namespace {

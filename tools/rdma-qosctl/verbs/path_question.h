@@ -10,7 +10,6 @@
 #include "lib/bus/client.h"
 #include "tools/rdma-qosctl/offline/offline_world.h"
 #include "tools/rdma-qosctl/output/context.h"
-#include "tools/rdma-qosctl/request/identity_options.h"
 #include "tools/rdma-qosctl/request/request_options.h"
 #include "tools/rdma-qosctl/world/online.h"
 
