@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,18 +32,41 @@ TEST(CommandLine, Version)
     EXPECT_THAT(finished.output, testing::MatchesRegex("rdma-qosctl [0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
 
-TEST(CommandLine, HelpOfEveryCommandHasExamples)
+void expect_examples(std::vector<std::string> words, const Verb& verb)
 {
-    for (const char* command :
-         {"check",           "plan",          "simulate",      "reload",      "status",     "tree",      "levels",
-          "devices",         "sessions",      "explain",       "show-config", "query-path", "reconcile", "verify",
-          "disable",         "enable",        "release",       "request",     "metrics",    "monitor",   "why",
-          "hardware-report", "import-fabric", "import-opensm", "rule",        "try",        "confirm",   "revert"}) {
-        const Finished finished = refused({command, "--help"});
-        EXPECT_EQ(finished.status, 0) << command;
-        EXPECT_THAT(finished.output, HasSubstr("Examples:")) << command;
-        EXPECT_THAT(finished.output, HasSubstr(std::string("rdma-qosctl ") + command)) << command;
+    words.emplace_back(verb.name);
+    const std::string command = fmt::format("rdma-qosctl {}", fmt::join(words, " "));
+    for (const Verb& part : verb.parts) {
+        expect_examples(words, part);
     }
+    words.emplace_back("--help");
+    const Finished finished = refused(words);
+    EXPECT_EQ(finished.status, 0) << command;
+    EXPECT_THAT(finished.output, HasSubstr("Examples:")) << command;
+    EXPECT_THAT(finished.output, HasSubstr(command));
+    EXPECT_THAT(finished.output, HasSubstr(std::string(verb.examples))) << command;
+}
+
+TEST(CommandLine, HelpOfEveryVerbHasExamples)
+{
+    EXPECT_GT(all_verbs().size(), 28U);
+    for (const Verb* verb : all_verbs()) {
+        expect_examples({}, *verb);
+    }
+}
+
+TEST(CommandLine, WhatIsShownIsPaged)
+{
+    const auto is_paged = [](const std::vector<std::string>& arguments) {
+        const auto parsed = parse_command_line(arguments);
+        const auto* invocation = std::get_if<Invocation>(&parsed);
+        return invocation != nullptr && invocation->paged;
+    };
+    EXPECT_TRUE(is_paged({"status"}));
+    EXPECT_TRUE(is_paged({"--json", "query-path"}));
+    EXPECT_FALSE(is_paged({"status", "--no-pager"}));
+    EXPECT_FALSE(is_paged({"reload"}));
+    EXPECT_FALSE(is_paged({"rule", "list"}));
 }
 
 TEST(CommandLine, WhatTheCompletionOfShellsAsksIsHidden)
@@ -157,6 +181,20 @@ TEST(CommandLine, RequestLeavesItsCommandAlone)
     const auto* invocation = std::get_if<Invocation>(&parsed);
     ASSERT_NE(invocation, nullptr);
     EXPECT_FALSE(invocation->json);
+    EXPECT_THAT(invocation->command, testing::ElementsAre("status", "--json", "--help", "--"));
+}
+
+// A part of `override` is run alone, and a level of its own comes before none.
+TEST(CommandLine, OverrideOrOneOfItsParts)
+{
+    for (const auto& good : std::vector<std::vector<std::string>>{
+             {"override", "rpc", "--max-rate", "1Gbps"}, {"override", "list"}, {"override", "--level", "list"}}) {
+        EXPECT_TRUE(std::holds_alternative<Invocation>(parse_command_line(good)))
+            << fmt::format("{}", fmt::join(good, " "));
+    }
+    EXPECT_THAT(refused({"override"}).error, HasSubstr("LEVEL is required"));
+    EXPECT_THAT(refused({"override", "rpc", "list"}).error, HasSubstr("take neither a level before them"));
+    EXPECT_THAT(refused({"override", "--for", "3m", "clear", "rpc"}).error, HasSubstr("take neither a level"));
 }
 
 // The option must not swallow the words behind it.
