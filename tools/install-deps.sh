@@ -10,11 +10,13 @@
 #   tools/install-deps.sh --rpm      what tools/rpm.sh needs, and the test of its packages
 #   tools/install-deps.sh --kernel   also what `tools/test.sh kernel` needs: QEMU, busybox, the kernel's headers
 #   tools/install-deps.sh --e2e      also what `tools/test.sh e2e` needs: mmdebstrap and systemd-nspawn
+#   tools/install-deps.sh --format   also what `tools/test.sh format` needs: clang-format-14, on Debian 12
 #   tools/install-deps.sh --full     also what `tools/test.sh --full` needs: those, clang with its libFuzzer, clang-tidy,
 #                                    Chromium, promtool, shellcheck
 #   tools/install-deps.sh --list     prints the packages of the set (give the set first) and ends
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+. "$project_dir/tools/debian.sh"
 
 build_packages=(
     g++ cmake ninja-build pkg-config
@@ -31,6 +33,9 @@ test_packages=(
     ibverbs-utils python3-jeepney python3-pyverbs systemd ucx-utils valgrind xz-utils zsh
 )
 # From lintian on for the test of the packages, which installs them into a root of its own.
+# The version that .clang-format is written for; other releases have another.
+format_packages=()
+[[ $(debian_here) != 12 ]] || format_packages=(clang-format-14)
 package_packages=(debhelper dpkg-dev lintian mmdebstrap)
 # debugedit and elfutils for the symbols; rpmlint for the test.
 rpm_packages=(rpm debugedit elfutils rpmlint)
@@ -52,10 +57,11 @@ select_set()
         --package) packages+=("${package_packages[@]}" "${rpm_packages[@]}") ;;
         --rpm) packages+=("${rpm_packages[@]}") ;;
         --kernel) packages+=("${test_packages[@]}" "${kernel_packages[@]}") ;;
+        --format) packages+=("${test_packages[@]}" "${format_packages[@]}") ;;
         --e2e) packages+=("${test_packages[@]}" "${e2e_packages[@]}") ;;
         --full)
             packages+=("${test_packages[@]}" "${package_packages[@]}" "${rpm_packages[@]}" "${kernel_packages[@]}" "${e2e_packages[@]}"
-                "${full_packages[@]}")
+                "${format_packages[@]}" "${full_packages[@]}")
             ;;
     esac
 }
@@ -63,7 +69,7 @@ select_set()
 select_set --test
 for argument in "$@"; do
     case $argument in
-        --demo | --test | --package | --rpm | --kernel | --e2e | --full) select_set "$argument" ;;
+        --demo | --test | --package | --rpm | --kernel | --e2e | --format | --full) select_set "$argument" ;;
         --list)
             printf '%s\n' "${packages[@]}"
             exit 0

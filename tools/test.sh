@@ -6,11 +6,12 @@
 #   tools/test.sh --full        the default groups and every group below; those marked * on each Debian release
 #   tools/test.sh GROUP...      only these groups
 #   tools/test.sh --debian N GROUP...   these groups on Debian N, in a root file system of tools/in-debian.sh
-#   tools/test.sh --ci          the default groups, then attack, kernel and e2e
+#   tools/test.sh --ci          the default groups, then format, attack, kernel and e2e
 #   tools/test.sh --list        the groups
 #
 # Groups of the default run: unit (with golden files and properties), integration, fuzz, scripts. Beyond it, each with
 # what it takes on two cores:
+#   format        that the sources are formatted, by the clang-format of Debian 12        1 min
 #   attack        what hostile local users do, on an optimised build                    6 min
 #   kernel        * on the kernel's own mlx5 driver, in virtual machines; optimised    11 min
 #   faults        a fault at each step of what the daemon does, one at a time; optimised  20 min
@@ -36,7 +37,7 @@ set -euo pipefail
 . "$project_dir/tools/debian.sh"
 
 default_groups=(unit integration fuzz scripts)
-extra_groups=(attack kernel faults sequences kernel-faults kernel-clients e2e tsan fuzz-long bytes rdma-core soak bench package arm64 html lint clean-root)
+extra_groups=(format attack kernel faults sequences kernel-faults kernel-clients e2e tsan fuzz-long bytes rdma-core soak bench package arm64 html lint clean-root)
 # What depends on the system: --full runs it on each release.
 groups_of_releases=(kernel e2e package clean-root)
 own_release=$(debian_here)
@@ -218,6 +219,26 @@ check_scripts()
     fi
 }
 
+# .clang-format is written for the version of Debian 12; another one formats otherwise.
+check_format()
+{
+    local started=$SECONDS wrong
+    if ! command -v clang-format-14 >/dev/null; then
+        count 0 0 1 format 0 "clang-format-14, which is in Debian 12, is not installed"
+        return
+    fi
+    cd "$project_dir" || return
+    wrong=$(find daemon lib policy tests tools \( -name '*.cpp' -o -name '*.h' -o -name '*.c' \) -print0 |
+        xargs -0 -n 50 -P "$(jobs_to_use)" clang-format-14 --dry-run 2>&1 | sed -n 's/^\([^:]*\):.*code should be.*/\1/p' | sort -u)
+    if [[ -n $wrong ]]; then
+        echo "not formatted (clang-format-14 -i FILE):" "$wrong"
+        failures+=("format")
+        count 0 1 0 format $((SECONDS - started))
+        return
+    fi
+    count 1 0 0 format $((SECONDS - started))
+}
+
 built=' '
 # build_once PRESET [TARGET...]: with tests; each once per run.
 build_once()
@@ -243,6 +264,7 @@ run_group()
             run_command scripts check_scripts
             ;;
         scripts) run_command scripts check_scripts ;;
+        format) check_format ;;
         attack)
             build_once release attacks
             run_attacks
@@ -381,8 +403,8 @@ while (($# > 0)); do
             shift
             ;;
         --ci)
-            wanted+=("${default_groups[@]}" attack kernel e2e)
-            groups_with_packages+=(kernel e2e)
+            wanted+=("${default_groups[@]}" format attack kernel e2e)
+            groups_with_packages+=(format kernel e2e)
             ;;
         --list)
             printf '%s\n' "${default_groups[@]}" "${extra_groups[@]}"
@@ -396,7 +418,7 @@ while (($# > 0)); do
             wanted+=("$1")
             set_of_packages=--full
             ;;
-        kernel | e2e)
+        format | kernel | e2e)
             wanted+=("$1")
             groups_with_packages+=("$1")
             ;;

@@ -343,8 +343,8 @@ TEST_P(LimitsAgree, WithWhatTheNicHas)
     } else {
         EXPECT_THAT(of_check, Contains(HasSubstr(one.finding)));
         for (const auto& finding : of_check) {
-            EXPECT_TRUE(std::ranges::any_of(device.findings, [&finding](const bus::Dict& told) {
-                return ctl::text_of(told, "message") == finding;
+            EXPECT_TRUE(std::ranges::any_of(device.findings, [&finding](const api::Finding& told) {
+                return told.message == finding;
             })) << "`status` knows it too";
         }
     }
