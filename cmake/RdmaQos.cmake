@@ -79,6 +79,8 @@ function(rdmaqos_use_pch target)
             <algorithm> <functional> <map> <memory> <optional> <string> <vector> <fmt/format.h> <tl/expected.hpp>)
     endif()
     target_precompile_headers(${target} REUSE_FROM rdmaqos_pch)
+    # It can be used only with the definitions that it was compiled with, also by a library that does not link fmt.
+    target_compile_definitions(${target} PRIVATE $<TARGET_PROPERTY:fmt::fmt,INTERFACE_COMPILE_DEFINITIONS>)
 endfunction()
 
 # rdmaqos_library(NAME SOURCES ... LINK PUBLIC|PRIVATE ...): the static library rdmaqos_NAME of one folder.

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <regex>
-#include <set>
-#include <span>
 
 #include <fmt/format.h>
 
@@ -12,126 +10,6 @@
 
 namespace rdmaqos::layering {
 namespace {
-
-struct Folder {
-    std::string_view path;
-    std::string_view target;                  // of CMake; empty: nobody links it
-    std::vector<std::string_view> may_use;    // folders, besides itself
-};
-
-// Lower ones first: a folder uses none that stands behind it.
-const std::vector<Folder>& folders()
-{
-    static const std::vector<Folder> table{
-        {"lib/base", "rdmaqos_base", {}},
-        {"lib/tree", "rdmaqos_tree", {"lib/base"}},
-        {"lib/model", "rdmaqos_model", {"lib/tree", "lib/base"}},
-        {"lib/nic", "rdmaqos_nic", {"lib/tree", "lib/base"}},
-        {"lib/nic_model", "rdmaqos_nic_model", {"lib/nic", "lib/model", "lib/tree", "lib/base"}},
-        {"lib/mlx5", "rdmaqos_mlx5", {"lib/base"}},
-        {"lib/netlink", "rdmaqos_netlink", {"lib/base"}},
-        {"lib/rdma_netlink", "rdmaqos_rdma_netlink", {"lib/netlink", "lib/tree", "lib/base"}},
-        {"lib/nic_mlx5", "rdmaqos_nic_mlx5", {"lib/nic", "lib/mlx5", "lib/rdma_netlink", "lib/tree", "lib/base"}},
-        {"lib/reconcile", "rdmaqos_reconcile", {"lib/nic", "lib/tree", "lib/base"}},
-        {"lib/bus", "rdmaqos_bus", {"lib/base"}},
-        {"lib/api", "rdmaqos_api", {"lib/bus", "lib/model", "lib/tree", "lib/base"}},
-        {"lib/shapers", "rdmaqos_shapers", {"lib/netlink", "lib/base"}},
-        {"lib/client", "rdmaqos_client", {}},
-        {"policy/model", "rdmaqos_policy_model", {"lib/tree", "lib/base"}},
-        {"policy/text", "rdmaqos_policy_text", {"lib/base"}},
-        {"policy/assembly", "rdmaqos_policy_assembly", {"policy/model", "policy/text", "lib/base"}},
-        {"policy/yaml",
-         "rdmaqos_policy_yaml",
-         {"policy/assembly", "policy/model", "policy/text", "lib/tree", "lib/base"}},
-        {"policy/opensm", "rdmaqos_policy_opensm", {"policy/assembly", "policy/model", "policy/text", "lib/base"}},
-        {"policy/load",
-         "rdmaqos_policy_load",
-         {"policy/yaml", "policy/opensm", "policy/model", "policy/text", "lib/base"}},
-        {"policy/match", "rdmaqos_policy_match", {"policy/model", "lib/base"}},
-        {"policy/path", "rdmaqos_policy_path", {"policy/model", "lib/base"}},
-        {"policy/explain",
-         "rdmaqos_policy_explain",
-         {"policy/match", "policy/path", "policy/yaml", "policy/model", "policy/text", "lib/base"}},
-        // Without sources of its own: the rooms together, for the tests.
-        {"policy",
-         "rdmaqos_policy",
-         {"policy/assembly", "policy/explain", "policy/load", "policy/match", "policy/model", "policy/opensm",
-          "policy/path", "policy/text", "policy/yaml"}},
-        {"daemon/loop", "rdmaqos_daemon_loop", {"lib/reconcile", "lib/base"}},
-        {"daemon/model",
-         "rdmaqos_daemon_model",
-         {"policy/path", "policy/model", "lib/rdma_netlink", "lib/reconcile", "lib/nic", "lib/model", "lib/tree",
-          "lib/base"}},
-        {"daemon/adoption",
-         "rdmaqos_daemon_adoption",
-         {"daemon/loop", "policy/model", "lib/reconcile", "lib/nic", "lib/base"}},
-        {"daemon/survey",
-         "rdmaqos_daemon_survey",
-         {"daemon/loop", "daemon/model", "policy/model", "lib/rdma_netlink", "lib/reconcile", "lib/base"}},
-        {"daemon/handover", "rdmaqos_daemon_handover", {"lib/reconcile", "lib/nic", "lib/tree", "lib/base"}},
-        {"daemon/device",
-         "rdmaqos_daemon_device",
-         {"daemon/handover", "daemon/loop", "daemon/model", "policy/model", "lib/reconcile", "lib/nic", "lib/tree",
-          "lib/base"}},
-        {"daemon/service",
-         "rdmaqos_daemon_service",
-         {"daemon/adoption", "daemon/device", "daemon/handover", "daemon/survey", "daemon/loop", "daemon/model",
-          "policy/explain", "policy/load", "policy/match", "policy/path", "policy/yaml", "policy/model", "policy/text",
-          "lib/nic", "lib/model", "lib/tree", "lib/base"}},
-        {"daemon/metrics",
-         "rdmaqos_daemon_metrics",
-         {"daemon/service", "daemon/loop", "daemon/model", "policy/model", "lib/reconcile", "lib/base"}},
-        {"daemon/bus",
-         "rdmaqos_daemon_bus",
-         {"daemon/metrics", "daemon/service", "daemon/model", "policy/explain", "policy/match", "policy/path",
-          "policy/model", "lib/api", "lib/bus", "lib/tree", "lib/base"}},
-        {"daemon",
-         "rdmaqos_daemon",
-         {"daemon/bus", "daemon/metrics", "daemon/service", "daemon/survey", "daemon/adoption", "daemon/device",
-          "daemon/handover", "daemon/loop", "daemon/model", "policy/yaml", "lib/reconcile", "lib/nic_mlx5",
-          "lib/nic_model", "lib/nic", "lib/model", "lib/bus", "lib/base"}},
-        {"tools/rdma-qosctl/output", "rdmaqos_ctl_output", {"lib/bus", "lib/base"}},
-        {"tools/rdma-qosctl/world",
-         "rdmaqos_ctl_world",
-         {"tools/rdma-qosctl/output", "policy/model", "lib/shapers", "lib/api", "lib/tree", "lib/model", "lib/bus",
-          "lib/base"}},
-        {"tools/rdma-qosctl/request", "rdmaqos_ctl_request", {"policy/path", "policy/model", "lib/bus", "lib/base"}},
-        {"tools/rdma-qosctl/offline",
-         "rdmaqos_ctl_offline",
-         {"tools/rdma-qosctl/request", "tools/rdma-qosctl/world", "policy/explain", "policy/load", "policy/match",
-          "policy/path", "policy/yaml", "policy/model", "policy/text", "lib/tree", "lib/model", "lib/bus", "lib/base"}},
-        {"tools/rdma-qosctl/import",
-         "rdmaqos_ctl_import",
-         {"policy/opensm", "policy/yaml", "policy/model", "policy/text", "lib/base"}},
-        {"tools/rdma-qosctl/simulate",
-         "rdmaqos_ctl_simulate",
-         {"tools/rdma-qosctl/offline", "tools/rdma-qosctl/world", "tools/rdma-qosctl/output", "policy/yaml",
-          "policy/model", "policy/text", "lib/tree", "lib/model", "lib/bus", "lib/base"}},
-        {"tools/rdma-qosctl/rendering",
-         "rdmaqos_ctl_rendering",
-         {"tools/rdma-qosctl/world", "tools/rdma-qosctl/output", "policy/explain", "policy/load", "lib/api", "lib/tree",
-          "lib/bus", "lib/base"}},
-        {"tools/rdma-qosctl/changes",
-         "rdmaqos_ctl_changes",
-         {"tools/rdma-qosctl/rendering", "tools/rdma-qosctl/offline", "tools/rdma-qosctl/world",
-          "tools/rdma-qosctl/output", "policy/load", "policy/model", "lib/bus", "lib/base"}},
-        {"tools/rdma-qosctl/verbs",
-         "rdmaqos_ctl_verbs",
-         {"tools/rdma-qosctl/changes", "tools/rdma-qosctl/rendering", "tools/rdma-qosctl/simulate",
-          "tools/rdma-qosctl/import", "tools/rdma-qosctl/offline", "tools/rdma-qosctl/request",
-          "tools/rdma-qosctl/world", "tools/rdma-qosctl/output", "policy/explain", "policy/load", "policy/match",
-          "policy/yaml", "policy/model", "lib/shapers", "lib/bus", "lib/base"}},
-        {"tools/rdma-qosctl",
-         "rdmaqos_ctl",
-         {"tools/rdma-qosctl/verbs", "tools/rdma-qosctl/changes", "tools/rdma-qosctl/output", "lib/base"}},
-        {"tools/emulator",
-         "rdmaqos_emulator",
-         {"policy/yaml", "policy/model", "lib/tree", "lib/model", "lib/mlx5", "lib/base"}},
-        {"tools/rdma-qos-sample", "", {"lib/client", "lib/bus", "lib/base"}},
-        {"tools/rdma-qos-run", "rdmaqos_run", {"lib/client", "lib/bus", "lib/base"}},
-    };
-    return table;
-}
 
 // Third-party headers that have a home. Elsewhere they are a violation; a header that is not named here may stand
 // anywhere outside of tests.
@@ -166,24 +44,6 @@ const std::vector<Home>& homes()
     return table;
 }
 
-// Of two folders that a path lies in, the inner one.
-const Folder* find_folder(std::string_view path)
-{
-    const Folder* found = nullptr;
-    for (const Folder& folder : folders()) {
-        if (path.starts_with(folder.path) && path.substr(folder.path.size()).starts_with('/') &&
-            (found == nullptr || folder.path.size() > found->path.size())) {
-            found = &folder;
-        }
-    }
-    return found;
-}
-
-bool may_use(const Folder& user, const Folder& used)
-{
-    return &user == &used || std::find(user.may_use.begin(), user.may_use.end(), used.path) != user.may_use.end();
-}
-
 bool lives_in(std::string_view path, const Home& home)
 {
     return std::any_of(home.prefixes.begin(), home.prefixes.end(),
@@ -201,18 +61,18 @@ void for_each_line(std::string_view text, const Function& function)
     }
 }
 
-std::string check_own_header(const Folder* user, std::string_view path, const std::string& header)
+std::string check_own_header(const Layers& layers, std::string_view user, std::string_view path,
+                             const std::string& header)
 {
-    const Folder* used = find_folder(header);
+    const std::string_view used = folder_of(layers, header);
     if (header.starts_with("tests/")) {
         return path.starts_with("tests/") ? "" : fmt::format("includes {} of the tests", header);
     }
-    if (used == nullptr) {
-        return fmt::format("includes \"{}\", which is not given from the project's root or has no folder in the table",
-                           header);
+    if (used.empty()) {
+        return fmt::format("includes \"{}\", which is not given from the project's root or lies in no folder", header);
     }
-    if (user != nullptr && !may_use(*user, *used)) {
-        return fmt::format("{} may not include {} ({})", user->path, used->path, header);
+    if (!user.empty() && used != user && !layers.find(user)->second.uses.contains(used)) {
+        return fmt::format("{} may not include {} ({}): its CMakeLists.txt does not link it", user, used, header);
     }
     return "";
 }
@@ -229,60 +89,40 @@ std::string check_foreign_header(std::string_view path, const std::string& heade
 
 }    // namespace
 
-std::string_view folder_of(std::string_view path)
-{
-    const Folder* folder = find_folder(path);
-    return folder == nullptr ? std::string_view{} : folder->path;
-}
-
-std::vector<std::string_view> table_folders()
-{
-    std::vector<std::string_view> paths;
-    for (const Folder& folder : folders()) {
-        paths.push_back(folder.path);
-    }
-    return paths;
-}
-
-Violations check_table()
-{
-    Violations violations;
-    std::set<std::string_view> below;
-    for (const Folder& folder : folders()) {
-        for (const std::string_view used : folder.may_use) {
-            if (!below.contains(used)) {
-                violations.push_back(fmt::format("{} uses {}, which is not below it", folder.path, used));
-            }
-        }
-        below.insert(folder.path);
-    }
-    return violations;
-}
-
-Violations check_source(std::string_view path, std::string_view text)
+std::vector<Include> includes_of(std::string_view text)
 {
     static const std::regex include(R"re(^\s*#\s*include\s*([<"])([^>"]+)[>"])re");
-    const Folder* user = find_folder(path);
-    const bool is_test = path.starts_with("tests/");
-    Violations violations;
-    if (!is_test && (user == nullptr || user->path == "policy")) {
-        violations.push_back(fmt::format("{}: lies in no folder of the table that has sources", path));
-    }
+    std::vector<Include> includes;
     for_each_line(text, [&](std::size_t number, std::string_view line) {
         std::match_results<std::string_view::const_iterator> match;
-        if (!std::regex_search(line.begin(), line.end(), match, include)) {
-            return;
-        }
-        std::string problem;
-        if (match.str(1) == "\"") {
-            problem = check_own_header(user, path, match.str(2));
-        } else if (!is_test) {
-            problem = check_foreign_header(path, match.str(2));
-        }
-        if (!problem.empty()) {
-            violations.push_back(fmt::format("{}:{}: {}", path, number, problem));
+        const auto first = line.find_first_not_of(" \t");
+        if (first != std::string_view::npos && line[first] == '#' &&
+            std::regex_search(line.begin(), line.end(), match, include)) {
+            includes.push_back({number, match.str(1) == "\"", match.str(2)});
         }
     });
+    return includes;
+}
+
+Violations check_source(const Layers& layers, std::string_view path, std::string_view text)
+{
+    const std::string_view user = folder_of(layers, path);
+    const bool is_test = path.starts_with("tests/");
+    Violations violations;
+    if (!is_test && (user.empty() || !layers.find(user)->second.has_sources)) {
+        violations.push_back(fmt::format("{}: lies in no folder that has a target with sources", path));
+    }
+    for (const auto& [line, is_own, header] : includes_of(text)) {
+        std::string problem;
+        if (is_own) {
+            problem = check_own_header(layers, user, path, header);
+        } else if (!is_test) {
+            problem = check_foreign_header(path, header);
+        }
+        if (!problem.empty()) {
+            violations.push_back(fmt::format("{}:{}: {}", path, line, problem));
+        }
+    }
     return violations;
 }
 
@@ -307,26 +147,16 @@ Violations check_named_header(std::string_view path, std::string_view text)
     return {};
 }
 
-Violations check_cmake(std::string_view path, std::string_view text)
+Violations check_libraries(std::string_view path, std::string_view text)
 {
     static const std::regex word(R"([A-Za-z_][A-Za-z0-9_:.-]*)");
-    const Folder* user = find_folder(path);
-    if (user == nullptr) {
-        return {};
-    }
     Violations violations;
     for_each_line(text, [&](std::size_t number, std::string_view line) {
         const std::string code(line.substr(0, line.find('#')));
         for (std::sregex_iterator it(code.begin(), code.end(), word); it != std::sregex_iterator(); ++it) {
-            const std::string name = it->str();
-            for (const Folder& used : folders()) {
-                if (name == used.target && !may_use(*user, used)) {
-                    violations.push_back(fmt::format("{}:{}: {} may not link {}", path, number, user->path, used.path));
-                }
-            }
             for (const Home& home : homes()) {
-                if (name == home.library && !lives_in(path, home)) {
-                    violations.push_back(fmt::format("{}:{}: {} may only be linked in {}", path, number, name,
+                if (it->str() == home.library && !lives_in(path, home)) {
+                    violations.push_back(fmt::format("{}:{}: {} may only be linked in {}", path, number, it->str(),
                                                      fmt::join(home.prefixes, ", ")));
                 }
             }

@@ -1,4 +1,5 @@
-// The layers of docs/architecture.md as a table, and checks of sources and CMake files against it.
+// Checks of the project's sources: what they may include, by the layers of layers.h; and some habits that no compiler
+// enforces.
 #pragma once
 
 #include <filesystem>
@@ -6,30 +7,27 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/unit/layering/layers.h"
+
 namespace rdmaqos::layering {
 
-// "daemon/main.cpp:3: ..." each
-using Violations = std::vector<std::string>;
-
-// The folder of the table a file belongs to: "lib/base", "policy/yaml"; empty for tests and everything else.
-[[nodiscard]] std::string_view folder_of(std::string_view path);
-
-// All of the table, lower ones first.
-[[nodiscard]] std::vector<std::string_view> table_folders();
-
-// A folder of the table that uses one of the same height or above it.
-[[nodiscard]] Violations check_table();
+struct Include {
+    std::size_t line;
+    bool is_own;    // in quotes: a header of the project, given from its root
+    std::string header;
+};
+[[nodiscard]] std::vector<Include> includes_of(std::string_view text);
 
 // Every #include of a source: of the project's own headers by the edges between folders, of third-party headers by
 // where they may stand. `path` is relative to the project.
-[[nodiscard]] Violations check_source(std::string_view path, std::string_view text);
+[[nodiscard]] Violations check_source(const Layers& layers, std::string_view path, std::string_view text);
+
+// The restricted libraries that a folder's CMakeLists.txt links.
+[[nodiscard]] Violations check_libraries(std::string_view path, std::string_view text);
 
 // In the rooms where this holds, a source implements the header of its name, or in the command one of its folder, and
 // includes it first.
 [[nodiscard]] Violations check_named_header(std::string_view path, std::string_view text);
-
-// The project's targets and the restricted libraries that a folder's CMakeLists.txt links.
-[[nodiscard]] Violations check_cmake(std::string_view path, std::string_view text);
 
 // A source of more than kMaxLines lines wants splitting.
 constexpr std::size_t kMaxLines = 600;
