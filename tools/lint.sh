@@ -1,5 +1,6 @@
 #!/bin/bash
-# Runs clang-tidy over the sources (not the tests) with the checks of .clang-tidy. Every finding is an error.
+# Runs clang-tidy over the sources (not the tests) with the checks of .clang-tidy. Every finding is an error, but
+# for the length of a function, which is a hint.
 #
 #   tools/lint.sh             everything
 #   tools/lint.sh FILE...     these sources

@@ -154,6 +154,10 @@ run_label()
     reasons_of_skips "$directory" | while read -r reason; do
         note "$(printf '%14s %s' '' "$reason")"
     done
+    # ctest keeps what a test that passes says to itself.
+    { grep '^\[   HINT   \]' "$build/Testing/Temporary/LastTest.log" || true; } | while read -r hint; do
+        note "$(printf '%14s %s' '' "$hint")"
+    done
 }
 
 # run_command GROUP COMMAND...: one test that is a command; status 77: it says why it was skipped.

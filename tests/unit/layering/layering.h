@@ -29,7 +29,7 @@ struct Include {
 // includes it first.
 [[nodiscard]] Violations check_named_header(std::string_view path, std::string_view text);
 
-// A source of more than kMaxLines lines wants splitting.
+// A hint at a source of more than kMaxLines lines: perhaps it is two.
 constexpr std::size_t kMaxLines = 600;
 [[nodiscard]] Violations check_length(std::string_view path, std::string_view text);
 
