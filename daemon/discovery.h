@@ -73,12 +73,12 @@ private:
     bus::EventLoop& loop_;
     Handover& handover_;
     const std::filesystem::path state_;
-    std::map<std::string, std::string> told_;    // errors by port, to say each once
+    std::map<std::string, std::string> told_;     // errors by port, to say each once
     std::map<std::string, pid_t> others_told_;    // by device
     DeviceClaims claims_;
-    std::vector<std::shared_ptr<const void>> first_claims_;    // until the devices are open
+    std::vector<std::shared_ptr<const void>> first_claims_;        // until the devices are open
     std::map<std::pair<Guid, std::uint32_t>, DeviceInfo> seen_;    // ports there were the last time
-    std::set<std::pair<Guid, std::uint32_t>> wanted_again_;    // since the last look
+    std::set<std::pair<Guid, std::uint32_t>> wanted_again_;        // since the last look
     bool looking_ = false;
     bool look_again_ = false;    // something happened while looking
     std::optional<mlx5::DeviceWatcher> watcher_;
@@ -86,7 +86,7 @@ private:
     std::unique_ptr<Timer> timer_;
     Worker worker_{"discovery", 4};
     std::map<std::string, std::unique_ptr<Worker>> opening_;    // by device
-    LoopCalls calls_;    // goes first: what the thread says then is not heard
+    LoopCalls calls_;                                           // goes first: what the thread says then is not heard
 };
 
 }    // namespace rdmaqos

@@ -63,7 +63,8 @@ std::string why_not(const AdoptionAbility& ability)
         return "this kernel has no pidfd_getfd(2): Linux 5.6 has it; until then use rdma-qos-run";
     }
     if (ability.is_filtered) {
-        return "a filter of system calls refuses pidfd_getfd(2): start it with rdma-qosd.service as it was installed; in a "
+        return "a filter of system calls refuses pidfd_getfd(2): start it with rdma-qosd.service as it was installed; "
+               "in a "
                "container, whoever runs that has to allow it, too";
     }
     if (!ability.may_trace) {

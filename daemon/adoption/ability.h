@@ -9,10 +9,10 @@ namespace rdmaqos {
 
 // What decides it.
 struct AdoptionAbility {
-    bool may_trace = false;      // CAP_SYS_PTRACE: to take descriptors of processes of other users
-    bool may_search = false;     // CAP_DAC_READ_SEARCH or CAP_DAC_OVERRIDE: to see which descriptors they have
-    bool kernel_can = false;     // pidfd_getfd(2), Linux 5.6
-    bool is_filtered = false;    // a seccomp filter refuses that call
+    bool may_trace = false;             // CAP_SYS_PTRACE: to take descriptors of processes of other users
+    bool may_search = false;            // CAP_DAC_READ_SEARCH or CAP_DAC_OVERRIDE: to see which descriptors they have
+    bool kernel_can = false;            // pidfd_getfd(2), Linux 5.6
+    bool is_filtered = false;           // a seccomp filter refuses that call
     std::optional<int> ptrace_scope;    // of the security module Yama; empty: it is not there
 
     friend bool operator==(const AdoptionAbility&, const AdoptionAbility&) = default;

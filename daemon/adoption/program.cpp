@@ -48,12 +48,12 @@ tl::unexpected<Error> refused(pid_t pid, int error)
                       fmt::format("the device files of process {} cannot be taken", pid)});
 }
 
-// By the text of a link in /proc/PID/fd, which costs the file system behind it nothing: only what may be a device file is
-// asked what it is. Containers and chroots have it below other paths, under its own name or below a /dev.
+// By the text of a link in /proc/PID/fd, which costs the file system behind it nothing: only what may be a device file
+// is asked what it is. Containers and chroots have it below other paths, under its own name or below a /dev.
 bool may_be_verbs(std::string_view target)
 {
-    return target.starts_with('/') && (target.find("/uverbs") != std::string_view::npos ||
-                                       target.find("/dev/") != std::string_view::npos);
+    return target.starts_with('/') &&
+           (target.find("/uverbs") != std::string_view::npos || target.find("/dev/") != std::string_view::npos);
 }
 
 // Without asking a file system, as a program can serve one itself (FUSE).
@@ -162,15 +162,14 @@ Result<UniqueFd> take_verbs_file(const Program& program, const VerbsFile& file,
     }
     struct statx status {};
     const bool is_it = taken && statx(taken.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) == 0 &&
-                       S_ISCHR(status.stx_mode) &&
-                       makedev(status.stx_rdev_major, status.stx_rdev_minor) == file.device;
+                       S_ISCHR(status.stx_mode) && makedev(status.stx_rdev_major, status.stx_rdev_minor) == file.device;
     if (!is_it) {
         if (taken) {
             close(std::move(taken));
         }
-        return fail(Error{ErrorCode::BadQueuePair, EBADF,
-                          fmt::format("process {} has closed the device file that it had as descriptor {}", pid,
-                                      file.number)});
+        return fail(
+            Error{ErrorCode::BadQueuePair, EBADF,
+                  fmt::format("process {} has closed the device file that it had as descriptor {}", pid, file.number)});
     }
     return taken;
 }

@@ -1,7 +1,7 @@
 // A program that knows nothing of us, and the device files it has open: looked for in /proc, taken by pidfd_getfd(2).
 //
-// The program may do anything meanwhile: end, close a file, put another one in its place. What is taken is looked at again
-// before it is used, and what turns out to be something else is given to `close`, since closing it may wait.
+// The program may do anything meanwhile: end, close a file, put another one in its place. What is taken is looked at
+// again before it is used, and what turns out to be something else is given to `close`, since closing it may wait.
 //
 // Threads: any; the functions may wait for the kernel, never for the program or for a file system of its.
 #pragma once
@@ -56,7 +56,8 @@ struct VerbsFile {
 // Whether a descriptor of this process is of the file that the program has there now.
 [[nodiscard]] bool is_open_file_of(const Program& program, const VerbsFile& file, int fd);
 
-// Errors: BadQueuePair if the program has ended, or has closed it; Unsupported: a security module refuses, which is said.
+// Errors: BadQueuePair if the program has ended, or has closed it; Unsupported: a security module refuses, which is
+// said.
 [[nodiscard]] Result<UniqueFd> take_verbs_file(const Program& program, const VerbsFile& file,
                                                const std::function<void(UniqueFd)>& close);
 

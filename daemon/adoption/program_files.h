@@ -20,8 +20,8 @@ public:
 
     // Why none can be had, a sentence with what to do; empty: they can.
     [[nodiscard]] virtual std::string why_not() const = 0;
-    // Those a process has open, of whatever RDMA device; the same object for the same file as long as it is in use. Waits
-    // for the kernel; called on one thread at a time. Errors: those of list_verbs_files().
+    // Those a process has open, of whatever RDMA device; the same object for the same file as long as it is in use.
+    // Waits for the kernel; called on one thread at a time. Errors: those of list_verbs_files().
     [[nodiscard]] virtual Result<std::vector<std::shared_ptr<ClientFile>>>
     of(const std::shared_ptr<const Identity>& process) = 0;
 };

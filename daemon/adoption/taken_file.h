@@ -41,7 +41,8 @@ private:
     const Duration rest_;
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::deque<std::pair<std::chrono::steady_clock::time_point, std::weak_ptr<TakenFile>>> files_;    // the oldest first
+    std::deque<std::pair<std::chrono::steady_clock::time_point, std::weak_ptr<TakenFile>>>
+        files_;    // the oldest first
     bool ending_ = false;
     std::thread thread_;    // last
 };

@@ -60,7 +60,7 @@ public:
 
 private:
     Request common_;
-    std::vector<Endpoint> sources_;         // empty: that of `common_`
+    std::vector<Endpoint> sources_;    // empty: that of `common_`
     std::vector<Endpoint> destinations_;
 };
 [[nodiscard]] Result<PathRequests> to_path_requests(const bus::Dict& dict, const Names& names);

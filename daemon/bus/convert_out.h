@@ -1,4 +1,5 @@
-// From the service's answers to dictionaries, written straight into the message. answer_keys.h says which keys there are.
+// From the service's answers to dictionaries, written straight into the message. answer_keys.h says which keys there
+// are.
 #pragma once
 
 #include <string>

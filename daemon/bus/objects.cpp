@@ -67,7 +67,7 @@ int list_nodes(const Range& range, const ToPath& to_path, char*** nodes) noexcep
         }
     } catch (const std::exception&) {
         std::for_each(list, list + count, [](char* path) { std::free(path); });    // NOLINT(*-no-malloc)
-        std::free(list);    // NOLINT(*-no-malloc)
+        std::free(list);                                                           // NOLINT(*-no-malloc)
         return -ENOMEM;
     }
     *nodes = list;
@@ -83,8 +83,9 @@ int list_devices(sd_bus* /*bus*/, const char* /*prefix*/, void* userdata, char**
 int list_sessions(sd_bus* /*bus*/, const char* /*prefix*/, void* userdata, char*** nodes,
                   sd_bus_error* /*error*/) noexcept
 {
-    return list_nodes(static_cast<BusEndpoint*>(userdata)->context.session_ids,
-                      [](std::uint64_t id) { return session_path(SessionId{id}); }, nodes);
+    return list_nodes(
+        static_cast<BusEndpoint*>(userdata)->context.session_ids,
+        [](std::uint64_t id) { return session_path(SessionId{id}); }, nodes);
 }
 
 }    // namespace

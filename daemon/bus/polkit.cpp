@@ -156,7 +156,8 @@ Result<void> Polkit::send(const PolkitQuestion& question, Asked& asked) const
 void Polkit::ask(const PolkitQuestion& question, Answered answered)
 {
     if (!system_bus_) {
-        answered(fail(refusal("only root may do this: polkit, which could allow it to others, is asked by the system bus, and rdma-qosd is "
+        answered(fail(refusal("only root may do this: polkit, which could allow it to others, is asked by the system "
+                              "bus, and rdma-qosd is "
                               "not on it")));
         return;
     }

@@ -47,19 +47,18 @@ void on_attach(BusEndpoint& endpoint, const Call& call, const Peer& peer)
     }
     endpoint.charge(call.message(), dicts->size());
     auto arguments = to_queue_pairs(*dicts, context.names(policy, peer.identity->account()));
-    context.service.attach(
-        peer.id, session_of(call), std::move(arguments.requests),
-        [call, client = peer.identity,
-         refused = std::move(arguments.refused)](Result<std::vector<QueuePairResult>> results) {
-            if (!results) {
-                log_refused(*client, "is refused queue pairs", results.error());
-                call.refuse(results.error());
-                return;
-            }
-            const auto all = merge(std::move(*results), refused);
-            call.count_refused(all);
-            call.reply([&](Writer& writer) { write(writer, all); });
-        });
+    context.service.attach(peer.id, session_of(call), std::move(arguments.requests),
+                           [call, client = peer.identity,
+                            refused = std::move(arguments.refused)](Result<std::vector<QueuePairResult>> results) {
+                               if (!results) {
+                                   log_refused(*client, "is refused queue pairs", results.error());
+                                   call.refuse(results.error());
+                                   return;
+                               }
+                               const auto all = merge(std::move(*results), refused);
+                               call.count_refused(all);
+                               call.reply([&](Writer& writer) { write(writer, all); });
+                           });
 }
 
 void on_detach(BusEndpoint& endpoint, const Call& call, const Peer& peer)
@@ -191,18 +190,15 @@ const sd_bus_vtable kSessionMethods[] = {
                             kOpen),
     SD_BUS_METHOD_WITH_ARGS("SetRate", SD_BUS_ARGS("s", device, "u", number, "a{sv}", rate), SD_BUS_NO_RESULT,
                             method<on_set_rate>, kOpen),
-    SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method<on_release>,
-                            kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method<on_release>, kOpen),
     // No property: there may be thousands, and whoever lists sessions does not want them all.
     SD_BUS_METHOD_WITH_ARGS("ListQueuePairs", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", queue_pairs),
                             method<on_list_queue_pairs>, kOpen),
 };
 
 constexpr Property kSessionProperties[] = {
-    property<get_owner>("Owner", "a{sv}", kConst),
-    property<get_adopted>("Adopted", "b", kConst),
-    property<get_state>("State", "s", kChanges),
-    property<get_level>("Level", "s", kChanges),
+    property<get_owner>("Owner", "a{sv}", kConst),   property<get_adopted>("Adopted", "b", kConst),
+    property<get_state>("State", "s", kChanges),     property<get_level>("Level", "s", kChanges),
     property<get_grant>("Grant", "a{sv}", kChanges),
 };
 

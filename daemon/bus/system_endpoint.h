@@ -30,8 +30,8 @@ public:
 
 private:
     struct Sender {
-        std::optional<Peer> peer;       // empty: being asked for
-        std::deque<Known> waiting;      // calls in the order they came
+        std::optional<Peer> peer;         // empty: being asked for
+        std::deque<Known> waiting;        // calls in the order they came
         std::size_t unknown_calls = 0;    // served before it was known who calls
         bus::PeerProcess process;
         std::unique_ptr<bus::EventSource> exit;

@@ -33,7 +33,8 @@ public:
     BusTransports& operator=(const BusTransports&) = delete;
 
     // Opens the direct socket, then connects to the system bus; `ready` is called when the name is ours, or when it is
-    // clear that there is no bus for now (it is tried again now and then). An error: the direct socket cannot be opened.
+    // clear that there is no bus for now (it is tried again now and then). An error: the direct socket cannot be
+    // opened.
     [[nodiscard]] Result<void> open(std::function<void()> ready);
 
 private:

@@ -57,8 +57,8 @@ std::string is_disabled(const DeviceFacts& facts)
     return fmt::format("{} is disabled (`rdma-qosctl disable`)", facts.key);
 }
 
-// Of what is held at this element, which is there: that it, or one above it, is not as the policy says. Empty cause: they
-// are.
+// Of what is held at this element, which is there: that it, or one above it, is not as the policy says. Empty cause:
+// they are.
 Unenforced refused_at(const DeviceFacts& facts, const ElementPath& path)
 {
     if (!facts.snapshot) {
@@ -124,9 +124,8 @@ bool is_refusal(const Error& error)
 
 AttachVerdict attach_verdict(const DeviceFacts& facts, const ElementPath& class_path, std::optional<pid_t> pid)
 {
-    return facts.attach.mode == AttachMode::Shared
-               ? AttachVerdict{}
-               : attach_verdict(facts.attach, facts.book.promise(class_path, pid));
+    return facts.attach.mode == AttachMode::Shared ? AttachVerdict{}
+                                                   : attach_verdict(facts.attach, facts.book.promise(class_path, pid));
 }
 
 Bandwidth max_rate_now(const DeviceFacts& facts, const ElementPath& leaf, pid_t pid)

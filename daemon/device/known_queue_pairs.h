@@ -13,7 +13,8 @@ namespace rdmaqos {
 // Takes the outcomes of a report; the numbers of those that are elsewhere than before, or whose error is another.
 [[nodiscard]] std::vector<std::uint32_t> take_outcomes(DeviceFacts& facts, const Report& report);
 
-// Members that were there, and that the device does not know any longer: their owners destroyed them, and did not say so.
+// Members that were there, and that the device does not know any longer: their owners destroyed them, and did not say
+// so.
 [[nodiscard]] std::vector<std::pair<SessionId, std::uint32_t>> find_vanished(const DeviceFacts& facts,
                                                                              const Report& report);
 

@@ -118,16 +118,15 @@ void ManagedDevice::when_tested(Callback<void> then)
 
 void ManagedDevice::test_attaching(Callback<void> done)
 {
-    worker_.run(
-        device_tasks::test_attaching,
-        [this, done = std::move(done)](Result<std::pair<AttachReport, Capabilities>> found) {
-            if (!found) {
-                done(fail(found.error()));
-                return;
-            }
-            take_attach_report(std::move(found->first), found->second);
-            done({});
-        });
+    worker_.run(device_tasks::test_attaching,
+                [this, done = std::move(done)](Result<std::pair<AttachReport, Capabilities>> found) {
+                    if (!found) {
+                        done(fail(found.error()));
+                        return;
+                    }
+                    take_attach_report(std::move(found->first), found->second);
+                    done({});
+                });
 }
 
 void ManagedDevice::take_attach_report(AttachReport report, const Capabilities& capabilities)
@@ -196,16 +195,15 @@ void ManagedDevice::add(std::vector<Member> members, ChooseMembership choose, Lo
         refs.push_back(member.ref);
         waiting_.emplace(member.session, member.ref.number);
     }
-    worker_.run(
-        [refs = std::move(refs)](DeviceWorker::Core& core) { return device_tasks::admit(core, refs); },
-        [this, members = std::move(members), choose = std::move(choose),
-         done = std::move(done)](const Result<std::vector<Result<Admission>>>& admissions) mutable {
-            if (admissions) {
-                add_admitted(std::move(members), *admissions, choose, std::move(done));
-            } else {
-                done(refuse(members, admissions.error()));
-            }
-        });
+    worker_.run([refs = std::move(refs)](DeviceWorker::Core& core) { return device_tasks::admit(core, refs); },
+                [this, members = std::move(members), choose = std::move(choose),
+                 done = std::move(done)](const Result<std::vector<Result<Admission>>>& admissions) mutable {
+                    if (admissions) {
+                        add_admitted(std::move(members), *admissions, choose, std::move(done));
+                    } else {
+                        done(refuse(members, admissions.error()));
+                    }
+                });
 }
 
 ManagedDevice::Results ManagedDevice::refuse(const std::vector<Member>& members, const Error& error)
@@ -286,11 +284,9 @@ void ManagedDevice::add_admitted(std::vector<Member> members, const std::vector<
 void ManagedDevice::find_queue_pairs(std::shared_ptr<ClientFile> file, std::vector<SoughtQueuePair> sought,
                                      std::set<std::uint32_t> known, Callback<QueuePairSearch> done)
 {
-    worker_.run(
-        [file = std::move(file), sought = std::move(sought), known = std::move(known)](DeviceWorker::Core& core) {
-            return core.backend->find_queue_pairs(file, sought, known);
-        },
-        std::move(done));
+    worker_.run([file = std::move(file), sought = std::move(sought), known = std::move(known)](
+                    DeviceWorker::Core& core) { return core.backend->find_queue_pairs(file, sought, known); },
+                std::move(done));
 }
 
 // Lets go of those that were never ours to place.
@@ -545,17 +541,15 @@ void ManagedDevice::plan(std::shared_ptr<const DesiredState> wanted, Callback<Pl
 
 void ManagedDevice::reconcile_now(LoopCallback<void(DeviceReconcile)> done)
 {
-    worker_.run(
-        device_tasks::repair,
-        [this, done = std::move(done)](const Result<std::pair<Report, Report>>& reports) {
-            if (!reports) {
-                done(reconcile_result(facts_, reports.error()));
-                return;
-            }
-            take_report(reports->first);
-            take_report(reports->second);
-            done(reconcile_result(facts_, reports->second));
-        });
+    worker_.run(device_tasks::repair, [this, done = std::move(done)](const Result<std::pair<Report, Report>>& reports) {
+        if (!reports) {
+            done(reconcile_result(facts_, reports.error()));
+            return;
+        }
+        take_report(reports->first);
+        take_report(reports->second);
+        done(reconcile_result(facts_, reports->second));
+    });
 }
 
 void ManagedDevice::verify(bool repair, Callback<DeviceDrift> done)
@@ -572,8 +566,8 @@ void ManagedDevice::verify(bool repair, Callback<DeviceDrift> done)
                     }
                     take_report(found->report);
                     log_drift(facts_.key, found->drifts);
-                    const auto repaired =
-                        static_cast<std::uint32_t>(std::ranges::count(found->drifts, true, &Drift::repaired));
+                    const auto repaired = static_cast<std::uint32_t>(
+                        std::ranges::count(found->drifts, true, &Drift::repaired));
                     if (repaired > 0) {
                         listener_.drift_repaired(facts_.key, repaired);
                     }

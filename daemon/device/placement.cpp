@@ -352,8 +352,8 @@ Placement PlacementBook::place(const MemberEntry& entry) const
     placement.requester = entry.principal ? principals_.at(*entry.principal).leaf : leaves->second.shared_leaf;
     // Only reliable connections answer RDMA READ; their answers belong to the class too.
     if (member.ref.type == QueuePairType::Rc && capabilities_.responder_leaf) {
-        placement.responder =
-            leaves->second.responder_leaf.empty() ? placement.requester : leaves->second.responder_leaf;
+        placement.responder = leaves->second.responder_leaf.empty() ? placement.requester
+                                                                    : leaves->second.responder_leaf;
     }
     return placement;
 }
@@ -543,7 +543,7 @@ ClassPromise PlacementBook::promise(const ElementPath& class_path, std::optional
             result.rate = element.rate;
             // A class that has leaves per queue pair only to cap them promises nothing among them.
             result.fair_by = leaf_capped(class_path) && element.fair_by == FairBy::QueuePair ? FairBy::None
-                                                                                            : element.fair_by;
+                                                                                             : element.fair_by;
         }
         if ((is_class || above) && element.rate.max_rate) {
             result.caps.push_back({element.path, *element.rate.max_rate, processes_with(element.path, pid), is_class});

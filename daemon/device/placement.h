@@ -40,8 +40,8 @@ struct Member {
     std::uint64_t order = 0;                    // of arrival; set by add()
 };
 
-// Whether a session of this process may have a queue pair that another one attached: what the daemon adopted goes to its
-// program when that registers.
+// Whether a session of this process may have a queue pair that another one attached: what the daemon adopted goes to
+// its program when that registers.
 [[nodiscard]] bool may_take_over(const Member& present, const Identity& process);
 
 class PlacementBook {

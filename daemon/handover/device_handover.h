@@ -98,7 +98,7 @@ private:
     std::optional<MemoryLog> log_;    // while changes are recorded
     std::atomic<bool> is_kept_{false};
     std::size_t size_when_short_ = 0;
-    int begun_with_ = -1;    // the file of the lifeline
+    int begun_with_ = -1;     // the file of the lifeline
     bool is_lost_ = false;    // what is on the device is not recorded, as there was no room for it
 };
 

@@ -71,8 +71,8 @@ const ElementFailure* failure_at(const std::vector<ElementFailure>& failures, co
     const auto concerns = [&path](const ElementFailure& failure) {
         // Where reading or destroying failed, it is as it was written.
         const bool is_of_state = failure.operation != "query" && failure.operation != "destroy";
-        return is_of_state && (failure.path.is_root() || failure.path == path ||
-                               path.text().starts_with(failure.path.text() + '/'));
+        return is_of_state &&
+               (failure.path.is_root() || failure.path == path || path.text().starts_with(failure.path.text() + '/'));
     };
     const auto found = path.empty() ? failures.end() : std::ranges::find_if(failures, concerns);
     return found == failures.end() ? nullptr : &*found;

@@ -17,7 +17,8 @@ enum class LossReason : std::uint8_t {
 // "removed", "renamed", "not-allowed", "no-rule"
 [[nodiscard]] std::string_view to_string(LossReason reason);
 
-// One for all that lose the same level for the same reason at the same time; they forget it when they have a level again.
+// One for all that lose the same level for the same reason at the same time; they forget it when they have a level
+// again.
 struct LostLevel {
     std::string level;
     LossReason reason = LossReason::Removed;

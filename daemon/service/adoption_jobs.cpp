@@ -37,8 +37,8 @@ std::optional<AdoptionJob> AdoptionJobs::begin()
         next = next == waiting_.end() ? waiting_.begin() : next;
         last_user_ = next->first;
         auto& jobs = next->second;
-        const auto first =
-            std::ranges::find_if(jobs, [&](const AdoptionJob& each) { return !running_.contains(key_of(each)); });
+        const auto first = std::ranges::find_if(
+            jobs, [&](const AdoptionJob& each) { return !running_.contains(key_of(each)); });
         if (first == jobs.end()) {
             continue;
         }

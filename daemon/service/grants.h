@@ -44,7 +44,7 @@ private:
         SessionId session{};
         std::string level;
         std::optional<QueuePairName> looked_at;    // up to this one
-        std::string nic;             // of the first of them
+        std::string nic;                           // of the first of them
         std::size_t queue_pairs = 0;
         std::size_t unenforced = 0;
         std::string leaf;            // of the first of them
@@ -72,8 +72,8 @@ private:
     SessionTable& sessions_;
     LogLimit lines_;    // by option `log` of levels
     std::set<SessionId> stale_;
-    std::optional<LevelUse> begun_;    // of a session whose grant is being made
-    std::unique_ptr<Timer> timer_;    // when some of them are made
+    std::optional<LevelUse> begun_;                          // of a session whose grant is being made
+    std::unique_ptr<Timer> timer_;                           // when some of them are made
     std::map<std::string, std::uint64_t> processes_seen_;    // per device: PlacementBook::processes_revision()
     std::map<std::string, std::vector<std::pair<ElementPath, std::string>>> failures_seen_;    // per device
 };

@@ -31,8 +31,7 @@ std::string loss_in_words(const LevelLoss& loss)
         return fmt::format("level {} is gone (level {} is the same, without `renamed-from: {}`)", loss.level,
                            loss.renamed_to, loss.level);
     case LossReason::NotAllowed:
-        return fmt::format("level {} is closed by its `allow`",
-                           loss.renamed_to.empty() ? loss.level : loss.renamed_to);
+        return fmt::format("level {} is closed by its `allow`", loss.renamed_to.empty() ? loss.level : loss.renamed_to);
     case LossReason::NoRule:
         return fmt::format("no rule leads to level {}", loss.level);
     }
@@ -94,8 +93,8 @@ std::vector<LevelLoss> LostLevels::losses() const
     std::vector<LevelLoss> losses;
     for (const auto& [why, count] : lost_) {
         const auto& [level, reason, renamed_to] = why;
-        losses.push_back({level, reason, renamed_to, static_cast<std::uint32_t>(count.sessions.size()),
-                          count.queue_pairs});
+        losses.push_back(
+            {level, reason, renamed_to, static_cast<std::uint32_t>(count.sessions.size()), count.queue_pairs});
     }
     return losses;
 }

@@ -22,8 +22,8 @@ struct ServiceOptions {
     // Adoption; null: there is nothing to adopt.
     std::function<std::unique_ptr<HostWatch>(HostNewsHandler)> watch_host = {};
     std::shared_ptr<ProgramFiles> program_files = {};
-    // Calls `ended` on the loop, after it has returned, when a process ends or if it has ended; not once what it returned
-    // is destroyed. That is null if the process cannot be watched.
+    // Calls `ended` on the loop, after it has returned, when a process ends or if it has ended; not once what it
+    // returned is destroyed. That is null if the process cannot be watched.
     std::function<std::shared_ptr<void>(std::shared_ptr<const Identity>, std::function<void()> ended)> watch_end = {};
     std::function<HostSurvey()> survey_host = {};    // waits for the kernel; null: there is nothing but sessions
 };

@@ -32,7 +32,8 @@ public:
     // For the loader's thread. `text`: a policy that is not the host's; null: the host's files.
     [[nodiscard]] Reading reading(std::shared_ptr<const SourceFile> text) const;
 
-    // Before rules are tried that make the first elements: devices find out what they put off (AttachReport::postponed).
+    // Before rules are tried that make the first elements: devices find out what they put off
+    // (AttachReport::postponed).
     void test_devices(const Rules& rules, const Settings& settings, LoopCallback<void()> done);
     // Without the settings of the reload: when the service starts.
     void begin(Staged staged)

@@ -1,5 +1,5 @@
-// The sessions of programs that did not register end with their programs. That the queue pairs are gone is seen later, as
-// the kernel has to be asked for them.
+// The sessions of programs that did not register end with their programs. That the queue pairs are gone is seen later,
+// as the kernel has to be asked for them.
 //
 // Thread: the main loop.
 #pragma once

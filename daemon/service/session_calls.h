@@ -44,8 +44,8 @@ public:
     void release(PeerId peer, SessionId session, Callback<void> done);
     void peer_gone(PeerId peer);
 
-    // Attaches queue pairs of a program that did not register, in a session that is the daemon's own: the one its process
-    // has, or a new one. A session that has lost its last queue pair ends.
+    // Attaches queue pairs of a program that did not register, in a session that is the daemon's own: the one its
+    // process has, or a new one. A session that has lost its last queue pair ends.
     void adopt(std::shared_ptr<const Identity> owner, std::vector<QueuePairRequest> queue_pairs,
                Callback<std::vector<QueuePairResult>> done);
     // Takes adopted ones out and forgets them; others are left alone.

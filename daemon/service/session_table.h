@@ -25,8 +25,8 @@ struct Session {
     Request request;
     std::string device;    // key of the request's device; may be empty
     Choice choice;
-    bool adopted = false;    // the daemon's own, for a program that did not register; `peer` is nobody then
-    bool leaving = false;    // over, but for queue pairs that are still to be taken out
+    bool adopted = false;          // the daemon's own, for a program that did not register; `peer` is nobody then
+    bool leaving = false;          // over, but for queue pairs that are still to be taken out
     std::optional<Grant> grant;    // of Grants; empty: it was not made yet
     std::map<std::string, std::set<std::uint32_t>> queue_pairs;    // per device key
     // Those that went away with their device, per device key, until the session names them again: it alone can bring

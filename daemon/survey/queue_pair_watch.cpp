@@ -1,8 +1,8 @@
 #include "daemon/survey/queue_pair_watch.h"
 
 #include <algorithm>
-#include <atomic>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <map>
@@ -34,8 +34,8 @@ constexpr auto kIdleBlind = 50ms;
 // A program that has its device open gives no sign before it makes another queue pair.
 constexpr auto kAttentive = 30ms;
 constexpr auto kLongest = 2s;
-// One queue pair in the place of another leaves the counts as they were, so there is a list now and then anyway: after so
-// many times what the last one took.
+// One queue pair in the place of another leaves the counts as they were, so there is a list now and then anyway: after
+// so many times what the last one took.
 constexpr int kListPause = 100;
 constexpr int kListPauseHot = 10;
 constexpr auto kListAnyway = 10s;    // at the latest
@@ -255,10 +255,10 @@ bool QueuePairWatch::sleep(Steady::duration looked)
         is_anybody_there = is_anybody_there || watched.seen.size() > 0 ||
                            (watched.counts && watched.counts->contexts > 1);
     }
-    const Steady::duration idle =
-        is_anybody_there ? std::clamp<Steady::duration>(kRestPerLookAttentive * looked, kAttentive, kIdle)
-        : files_         ? kIdle
-                         : kIdleBlind;
+    const Steady::duration idle = is_anybody_there
+                                      ? std::clamp<Steady::duration>(kRestPerLookAttentive * looked, kAttentive, kIdle)
+                                  : files_ ? kIdle
+                                           : kIdleBlind;
     const Steady::duration interval = hot ? kSoon : idle;
     const auto longest = std::chrono::duration_cast<Steady::duration>(kLongest);
     const auto until = Steady::now() + std::clamp(kSleepPerLook * looked, interval, std::max(interval, longest));

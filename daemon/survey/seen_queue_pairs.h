@@ -1,5 +1,5 @@
-// The queue pairs of programs on one device as they were last seen, and what is new in what is seen now: which have become
-// ready to send (RTS), and which of these are no longer what they were.
+// The queue pairs of programs on one device as they were last seen, and what is new in what is seen now: which have
+// become ready to send (RTS), and which of these are no longer what they were.
 //
 // A number is used again. One that is in another protection domain, of another type or connected to another peer is
 // another queue pair; so is, for whoever put it into a leaf, one that was reset since: a reset takes it out.
@@ -22,8 +22,8 @@ public:
     using Tracked = rdma_netlink::TrackedQueuePair;
 
     struct News {
-        std::vector<Tracked> ready;          // told once
-        std::vector<std::uint32_t> gone;     // of those that were told; before `ready`, which may have the same number
+        std::vector<Tracked> ready;         // told once
+        std::vector<std::uint32_t> gone;    // of those that were told; before `ready`, which may have the same number
 
         [[nodiscard]] bool empty() const { return ready.empty() && gone.empty(); }
         friend bool operator==(const News&, const News&) = default;

@@ -48,7 +48,6 @@ struct TreeElement {
     std::uint32_t queue_pairs = 0;    // of a leaf
     bool draining = false;
     RequestedRate requested{};    // what the policy says; empty for elements that it does not name
-
 };
 
 constexpr bool is_leaf(const TreeElement& element)
@@ -64,8 +63,8 @@ struct Table<TreeElement> {
         key_unless_empty<&E::parent>("parent", "path of its parent; absent: this is the root"),
         key<&E::kind>("kind", "`node` or `leaf`"),
         key<&E::share>("share", "weight; 0: the device's default; absent: the root"),
-        key<&E::requested, &RequestedRate::share>("requested-share",
-                                                  "as in the policy; absent: none, or the element is not in the policy"),
+        key<&E::requested, &RequestedRate::share>(
+            "requested-share", "as in the policy; absent: none, or the element is not in the policy"),
         key<&E::requested, &RequestedRate::min_rate>("requested-min-rate", "kbit/s, likewise"),
         key<&E::max_rate>("max-rate", "kbit/s; absent: no cap"),
         key_when<&is_leaf, &E::queue_pairs>("queue-pairs", "of a leaf: how many are in it"),

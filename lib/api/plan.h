@@ -120,10 +120,10 @@ struct Table<Finding> {
     using F = Finding;
     static constexpr auto keys = std::tuple{
         key_unless_empty<&F::device>("device", "name/port; not where the device is known anyway"),
-        key_unless_empty<&F::kind>("kind",
-                      "`no-scheduling`, `folded`, `cap-lost`, `share-error`, `min-rate-missed`, `budget-exceeded`, "
-                      "`no-leaf`, `cap-above-link`, `queue-pair-limit`, `not-supported`; `attach-mode`: what the "
-                      "self-test found, such as a number that holds in attach mode `per-process`"),
+        key_unless_empty<&F::kind>(
+            "kind", "`no-scheduling`, `folded`, `cap-lost`, `share-error`, `min-rate-missed`, `budget-exceeded`, "
+                    "`no-leaf`, `cap-above-link`, `queue-pair-limit`, `not-supported`; `attach-mode`: what the "
+                    "self-test found, such as a number that holds in attach mode `per-process`"),
         key_unless_empty<&F::severity>("severity", "`error`, which can refuse a policy, or `warning`"),
         key_unless_empty<&F::verdict>("verdict",
                                       "of an error in a report: `refuses` the policy; `known`: the running policy has "
@@ -159,8 +159,7 @@ struct Table<DevicePlan> {
                                                    "`path` and `message` of what no order of operations can reach"),
         key<&P::findings>("findings", "as of Reload, for this device"),
         key<&P::link_speed>("link-speed", "kbit/s"),
-        key<&P::rates>("rates",
-                       "what each class gets when all are backlogged; empty in attach mode `per-process`"),
+        key<&P::rates>("rates", "what each class gets when all are backlogged; empty in attach mode `per-process`"),
     };
 };
 

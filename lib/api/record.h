@@ -38,7 +38,10 @@ template <typename Record>
 struct Table;    // specialized for each record: `static constexpr auto keys`, a tuple of keys
 
 template <typename T>
-concept IsRecord = requires { Table<T>::keys; };
+concept IsRecord = requires
+{
+    Table<T>::keys;
+};
 
 // ---- how a member travels ----
 
@@ -72,7 +75,7 @@ inline constexpr T kLast = T{};
 
 // The words of to_string(T).
 template <typename T>
-    requires std::is_enum_v<T>
+requires std::is_enum_v<T>
 struct Wire<T> {
     using Type = std::string;
     static std::string to(T value) { return std::string(to_string(value)); }
@@ -88,7 +91,7 @@ struct Wire<T> {
 };
 
 template <typename T>
-    requires std::is_enum_v<T>
+requires std::is_enum_v<T>
 struct Wire<std::set<T>> {
     using Type = std::vector<std::string>;
     static Type to(const std::set<T>& values)
@@ -122,7 +125,7 @@ struct ListOf<std::vector<T>> {
     using Record = T;
 };
 template <typename K, typename V>
-    requires IsRecord<std::pair<K, V>>
+requires IsRecord<std::pair<K, V>>
 struct ListOf<std::map<K, V>> {
     static constexpr bool is_list = true;
     using Record = std::pair<K, V>;
@@ -386,7 +389,7 @@ template <IsRecord Record>
 std::vector<Row> rows()
 {
     const auto one = [](const auto& key) -> Row {
-        if constexpr (requires(Record& record) { key.make(record); }) {
+        if constexpr (requires(Record & record) { key.make(record); }) {
             using Value = std::remove_cvref_t<decltype(key.make(std::declval<Record&>()))>;
             return {key.name, signature_of<Value>(), key.meaning};
         } else {

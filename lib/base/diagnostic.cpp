@@ -220,9 +220,9 @@ std::shared_ptr<const SourceFile> excerpt_of(const Location& location)
     if (!shown) {
         return nullptr;
     }
-    return std::make_shared<SourceFile>(SourceFile{
-        location.file->name, std::string(shown->line.substr(shown->begin, shown->end - shown->begin)), location.line,
-        location.file->skipped + static_cast<std::uint32_t>(shown->begin)});
+    return std::make_shared<SourceFile>(
+        SourceFile{location.file->name, std::string(shown->line.substr(shown->begin, shown->end - shown->begin)),
+                   location.line, location.file->skipped + static_cast<std::uint32_t>(shown->begin)});
 }
 
 Diagnostics with_excerpts(const Diagnostics& diagnostics)

@@ -25,9 +25,9 @@ int spawn(std::vector<std::string>& command, const UniqueFd& socket, pid_t& pid)
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, socket.get(), kSocketOfHelper);
-    // The helper gets nothing else of ours, whatever was inherited or opened by a library. Its copies are closed when it
-    // has become another program: before, this thread waits for it, and a copy may by then be the last of a descriptor
-    // that hangs when it is closed.
+    // The helper gets nothing else of ours, whatever was inherited or opened by a library. Its copies are closed when
+    // it has become another program: before, this thread waits for it, and a copy may by then be the last of a
+    // descriptor that hangs when it is closed.
     close_range(kSocketOfHelper, ~0U, CLOSE_RANGE_CLOEXEC);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);

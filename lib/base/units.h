@@ -61,7 +61,7 @@ enum class UnitError : std::uint8_t {
     NotANumber,     // no digits, or something else behind them
     MissingUnit,    // a bare number other than where one is allowed
     UnknownUnit,
-    TooFine,        // below the resolution: 0.0001Mbps
+    TooFine,    // below the resolution: 0.0001Mbps
     Overflow,
 };
 

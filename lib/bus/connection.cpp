@@ -156,7 +156,8 @@ void BusConnection::update()
     constexpr std::uint64_t kMostQueued = 65536;
     std::uint64_t queued = 0;
     if (sd_bus_get_n_queued_write(bus_.get(), &queued) >= 0 && queued > kMostQueued) {
-        log(LogLevel::Warning, "the system bus does not read ({} messages wait for it): the connection is closed", queued);
+        log(LogLevel::Warning, "the system bus does not read ({} messages wait for it): the connection is closed",
+            queued);
         lost();
         return;
     }

@@ -1,5 +1,5 @@
-// The D-Bus wire protocol as far as a transport must understand it before sd-bus sees a byte: where a message ends, how large
-// it is, and whom a client claims to be. Pure functions over bytes; D-Bus specification, "Message Protocol" and
+// The D-Bus wire protocol as far as a transport must understand it before sd-bus sees a byte: where a message ends, how
+// large it is, and whom a client claims to be. Pure functions over bytes; D-Bus specification, "Message Protocol" and
 // "Authentication Protocol".
 #pragma once
 

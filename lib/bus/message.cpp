@@ -462,9 +462,9 @@ void Writer::basic(char type, const void* value)
     }
     const auto* bytes = static_cast<const char*>(value);
     // A text with its end: "a", "b" is not "ab", "".
-    const std::size_t size = type == 's' || type == 'o' ? std::strlen(bytes) + 1
-                             : type == 'y'              ? 1
-                             : type == 'q'              ? 2
+    const std::size_t size = type == 's' || type == 'o'                  ? std::strlen(bytes) + 1
+                             : type == 'y'                               ? 1
+                             : type == 'q'                               ? 2
                              : type == 't' || type == 'x' || type == 'd' ? 8
                                                                          : 4;
     *digest_ = fnv1a({bytes, size}, *digest_);

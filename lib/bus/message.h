@@ -46,8 +46,7 @@ public:
         check_thread();
         sd_bus_message_ref(message_);
     }
-    MessageRef(MessageRef&& other) noexcept
-        : message_(std::exchange(other.message_, nullptr)), thread_(other.thread_)
+    MessageRef(MessageRef&& other) noexcept : message_(std::exchange(other.message_, nullptr)), thread_(other.thread_)
     {
     }
     MessageRef& operator=(MessageRef other) noexcept
@@ -94,8 +93,8 @@ struct ReadLimits {
     std::size_t depth = 24;            // containers inside each other
     std::size_t keys = 256;            // of one dictionary; keys are looked up one by one
     std::size_t values = 4'000'000;    // in all containers together
-    // What the message's descriptors stand for (client_connection.h); null: for themselves, in a message of a peer that is
-    // trusted.
+    // What the message's descriptors stand for (client_connection.h); null: for themselves, in a message of a peer that
+    // is trusted.
     const std::vector<SentDescriptor>* descriptors = nullptr;
 };
 

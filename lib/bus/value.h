@@ -77,12 +77,12 @@ struct Value {
 
     Value() = default;
     template <typename T>
-        requires(!std::same_as<std::remove_cvref_t<T>, Value>) && std::constructible_from<Variant, T>
-    // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): the constraint keeps it off copies and moves
-    Value(T&& value) : data(std::forward<T>(value))    // NOLINT(google-explicit-constructor): reads as a literal
+    requires(!std::same_as<std::remove_cvref_t<T>, Value>) && std::constructible_from<Variant, T>
+        // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): the constraint keeps it off copies and moves
+        Value(T&& value) : data(std::forward<T>(value))    // NOLINT(google-explicit-constructor): reads as a literal
     {
     }
-    Value(const char* text) : data(std::string(text)) {}    // NOLINT(google-explicit-constructor)
+    Value(const char* text) : data(std::string(text)) {}         // NOLINT(google-explicit-constructor)
     Value(std::string_view text) : data(std::string(text)) {}    // NOLINT(google-explicit-constructor)
 
     // The value if it is exactly this type.

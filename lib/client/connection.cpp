@@ -18,12 +18,13 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr const char* kService = "org.rdmaqos1";
-// Beyond a deadline, µs: so that it is we who notice that it is over, and not sd-bus, which says the same of a lost peer.
+// Beyond a deadline, µs: so that it is we who notice that it is over, and not sd-bus, which says the same of a lost
+// peer.
 constexpr std::uint64_t kLonger = 1'000'000;
 
-// Nobody has descriptors to send to a program: the kernel refuses to carry them, since Linux 6.16. Otherwise sd-bus takes
-// them, since it negotiates both ways at once; it closes them, which may wait, or forgets them with a message that it
-// finds malformed.
+// Nobody has descriptors to send to a program: the kernel refuses to carry them, since Linux 6.16. Otherwise sd-bus
+// takes them, since it negotiates both ways at once; it closes them, which may wait, or forgets them with a message
+// that it finds malformed.
 void take_no_descriptors(int fd)
 {
     constexpr int kPassRights = 83;    // SO_PASSRIGHTS, which older headers do not have
@@ -31,8 +32,8 @@ void take_no_descriptors(int fd)
     setsockopt(fd, SOL_SOCKET, kPassRights, &off, sizeof(off));
 }
 
-// A connected socket, or -1 with errno. A blocking one for as long as it connects: a daemon that is busy leaves it waiting
-// among those that it has not accepted yet.
+// A connected socket, or -1 with errno. A blocking one for as long as it connects: a daemon that is busy leaves it
+// waiting among those that it has not accepted yet.
 int connect_to(const std::string& path, Deadline deadline)
 {
     sockaddr_un address{};

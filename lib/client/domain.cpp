@@ -1,4 +1,5 @@
-// Resource domains, by what libibverbs has for them: a thread domain, a parent domain, and completion queues without locks.
+// Resource domains, by what libibverbs has for them: a thread domain, a parent domain, and completion queues without
+// locks.
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -102,8 +103,8 @@ Failure end_domains(rdmaqos_domain& domain)
     return {};
 }
 
-// What the provider does with messages: libmlx5 writes a single small message into the doorbell register itself if that has
-// a part for it (BlueFlame), and only rings for a list of them. That cannot be set for each queue pair.
+// What the provider does with messages: libmlx5 writes a single small message into the doorbell register itself if that
+// has a part for it (BlueFlame), and only rings for a list of them. That cannot be set for each queue pair.
 std::uint32_t achieved_messages(std::uint32_t asked, bool has_own_doorbell)
 {
     const bool is_plain = doorbells_are_plain();
@@ -152,7 +153,9 @@ ibv_cq_ex* create_cq(rdmaqos_domain& domain, ibv_cq_init_attr_ex attr)
         attr.comp_mask |= IBV_CQ_INIT_ATTR_MASK_PD;
         attr.parent_domain = domain.parent;
     }
-    const auto is_refused = [] { return errno == EOPNOTSUPP || errno == ENOTSUP || errno == ENOSYS || errno == EINVAL; };
+    const auto is_refused = [] {
+        return errno == EOPNOTSUPP || errno == ENOTSUP || errno == ENOSYS || errno == EINVAL;
+    };
     ibv_cq_ex* cq = ibv_create_cq_ex(domain.pd->context, &attr);
     if (cq == nullptr && domain.parent != nullptr && is_refused()) {
         attr.comp_mask &= ~static_cast<std::uint32_t>(IBV_CQ_INIT_ATTR_MASK_PD);
@@ -174,7 +177,8 @@ int finish_qp(const rdmaqos_domain& domain, ibv_qp* made, ibv_qp** qp)
     }
     if (domain.is_forced && !writes_through_doorbell(*made)) {
         ibv_destroy_qp(made);
-        return report(EOPNOTSUPP, "low latency cannot be forced: the device has no doorbell register that takes messages");
+        return report(EOPNOTSUPP,
+                      "low latency cannot be forced: the device has no doorbell register that takes messages");
     }
     *qp = made;
     return 0;
@@ -250,8 +254,8 @@ RDMAQOS_EXPORT int rdmaqos_domain_create_cq_ex(rdmaqos_domain* domain, const ibv
     });
 }
 
-RDMAQOS_EXPORT int rdmaqos_domain_create_cq(rdmaqos_domain* domain, int cqe, void* cq_context, ibv_comp_channel* channel,
-                                            int comp_vector, ibv_cq** cq)
+RDMAQOS_EXPORT int rdmaqos_domain_create_cq(rdmaqos_domain* domain, int cqe, void* cq_context,
+                                            ibv_comp_channel* channel, int comp_vector, ibv_cq** cq)
 {
     *cq = nullptr;
     if (cqe <= 0 || comp_vector < 0) {

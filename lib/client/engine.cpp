@@ -28,11 +28,12 @@ Engine::Engine(EngineOptions options, std::function<void(int fd)> before_close)
 Engine::~Engine()
 {
     if (connection_ && !session_.empty()) {
-        // Its queue pairs are out of their classes when this returns; the end of the connection would do it a moment later.
+        // Its queue pairs are out of their classes when this returns; the end of the connection would do it a moment
+        // later.
         Message answer;
-        static_cast<void>(connection_->call(connection_->new_call(session_, kSessionInterface, "Release"),
-                                            Deadline(std::min<std::chrono::milliseconds>(kReleaseTime, options_.timeout)),
-                                            answer));
+        static_cast<void>(
+            connection_->call(connection_->new_call(session_, kSessionInterface, "Release"),
+                              Deadline(std::min<std::chrono::milliseconds>(kReleaseTime, options_.timeout)), answer));
     }
     drop_connection();
 }
@@ -59,15 +60,15 @@ Failure Engine::connect(Deadline deadline)
 Failure Engine::open_any(Deadline deadline)
 {
     // Who came by one way comes back by it: a queue pair of a real device cannot be attached by the other.
-    const bool by_bus_alone =
-        (options_.flags & RDMAQOS_OPEN_SYSTEM_BUS) != 0 || transport_ == RDMAQOS_TRANSPORT_SYSTEM_BUS;
+    const bool by_bus_alone = (options_.flags & RDMAQOS_OPEN_SYSTEM_BUS) != 0 ||
+                              transport_ == RDMAQOS_TRANSPORT_SYSTEM_BUS;
     const bool directly_alone = (options_.flags & RDMAQOS_OPEN_DIRECT) != 0 || !options_.socket.empty() ||
                                 transport_ == RDMAQOS_TRANSPORT_DIRECT;
     if (by_bus_alone) {
         return Connection::open_system_bus(deadline, connection_);
     }
-    Failure failure =
-        Connection::open_direct(options_.socket.empty() ? RDMAQOS_SOCKET : options_.socket, deadline, connection_);
+    Failure failure = Connection::open_direct(options_.socket.empty() ? RDMAQOS_SOCKET : options_.socket, deadline,
+                                              connection_);
     if (failure && !directly_alone && !Connection::open_system_bus(deadline, connection_)) {
         return {};
     }
@@ -398,7 +399,8 @@ Failure Engine::query_path(const Request& request, Deadline deadline, AnswerRef&
     std::vector<AnswerRef> answers;
     result = read_answers(answer.get(), answers);
     if (result < 0 || answers.empty()) {
-        return failure_of(result < 0 ? -result : EBADMSG, "rdma-qosd answers QueryPath with something else than documented");
+        return failure_of(result < 0 ? -result : EBADMSG,
+                          "rdma-qosd answers QueryPath with something else than documented");
     }
     if (Failure failure = refusal_in(answers.front())) {
         return failure;

@@ -1,5 +1,5 @@
-// What a handle does, without its lock: the connection, the session, the queue pairs that belong into it, and how all of it
-// comes back after the daemon was gone.
+// What a handle does, without its lock: the connection, the session, the queue pairs that belong into it, and how all
+// of it comes back after the daemon was gone.
 //
 // Not thread-safe; may be used by one thread after the other.
 #pragma once
@@ -118,7 +118,8 @@ private:
         const std::chrono::milliseconds longest_;
         std::chrono::milliseconds next_ = shortest_;
         std::minstd_rand chance_{static_cast<std::minstd_rand::result_type>(
-            Clock::now().time_since_epoch().count() ^ static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(this)))};
+            Clock::now().time_since_epoch().count() ^
+            static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(this)))};
     };
 
     [[nodiscard]] bool comes_back() const { return (options_.flags & RDMAQOS_OPEN_ONCE) == 0; }

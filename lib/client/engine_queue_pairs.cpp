@@ -68,8 +68,9 @@ Engine::Records::iterator Engine::find(const std::string& device, std::uint32_t 
 Failure Engine::cannot_be_passed(const QueuePair& queue_pair) const
 {
     if (queue_pair.fd >= 0 && connection_ && connection_->transport() == RDMAQOS_TRANSPORT_SYSTEM_BUS) {
-        return {EOPNOTSUPP, "the system bus does not take descriptors, so a queue pair of a real device can be attached "
-                            "only over the direct socket, " RDMAQOS_SOCKET};
+        return {EOPNOTSUPP,
+                "the system bus does not take descriptors, so a queue pair of a real device can be attached "
+                "only over the direct socket, " RDMAQOS_SOCKET};
     }
     if (!queue_pair.is_open()) {
         return {EBADF, "its device has been closed"};
@@ -77,14 +78,15 @@ Failure Engine::cannot_be_passed(const QueuePair& queue_pair) const
     return {};
 }
 
-// Whether all queue pairs of its device that the daemon knows of this session, or is told now, are in one file: then one
-// descriptor in a message is enough.
+// Whether all queue pairs of its device that the daemon knows of this session, or is told now, are in one file: then
+// one descriptor in a message is enough.
 bool Engine::has_one_file(const QueuePair& queue_pair, std::span<const Wanted* const> part) const
 {
     const auto is_other = [&](const QueuePair& other) {
         return base_of(other.device) == base_of(queue_pair.device) && other.fd != queue_pair.fd;
     };
-    return std::ranges::none_of(records_, [&](const auto& entry) { return is_other(entry.second.wanted.queue_pair); }) &&
+    return std::ranges::none_of(records_,
+                                [&](const auto& entry) { return is_other(entry.second.wanted.queue_pair); }) &&
            std::ranges::none_of(part, [&](const Wanted* each) { return is_other(each->queue_pair); });
 }
 

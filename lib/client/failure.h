@@ -7,9 +7,9 @@
 namespace rdmaqos::client {
 
 struct Failure {
-    int error = 0;          // positive errno; 0: none
-    std::string text;       // a sentence
-    std::string name{};     // of D-Bus; empty: the daemon did not say it
+    int error = 0;         // positive errno; 0: none
+    std::string text;      // a sentence
+    std::string name{};    // of D-Bus; empty: the daemon did not say it
 
     [[nodiscard]] explicit operator bool() const { return error != 0; }
 };

@@ -32,7 +32,8 @@ Birthplace::Birthplace() : pid_(getpid())
 Birthplace::~Birthplace()
 {
     if (mark_ != nullptr) {
-        munmap(const_cast<int*>(mark_), static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));    // NOLINT: the kernel's signature
+        munmap(const_cast<int*>(mark_),
+               static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));    // NOLINT: the kernel's signature
     }
 }
 

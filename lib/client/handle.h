@@ -1,5 +1,5 @@
-// What is behind a struct rdmaqos_handle besides the engine: its lock, the descriptor to poll, the thread, and what a forked child
-// may do with it.
+// What is behind a struct rdmaqos_handle besides the engine: its lock, the descriptor to poll, the thread, and what a
+// forked child may do with it.
 //
 // Thread-safe.
 #pragma once
@@ -117,7 +117,7 @@ private:
     std::atomic<bool> is_stopping_ = false;
     pthread_t thread_{};
     rdmaqos_handle* next_left_ = nullptr;
-    rdmaqos::client::Engine engine_;       // the first to go
+    rdmaqos::client::Engine engine_;    // the first to go
 };
 
 template <typename Function>

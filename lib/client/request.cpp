@@ -144,7 +144,8 @@ Failure QueuePair::look_at_file()
 bool QueuePair::is_open() const
 {
     struct stat found {};
-    return fd < 0 || (fstat(fd, &found) == 0 && found.st_dev == file_device && found.st_ino == file && found.st_rdev == node);
+    return fd < 0 ||
+           (fstat(fd, &found) == 0 && found.st_dev == file_device && found.st_ino == file && found.st_rdev == node);
 }
 
 int QueuePair::append(sd_bus_message* message, const Request* own, bool with_descriptor) const

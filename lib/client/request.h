@@ -1,5 +1,5 @@
-// What the structures of the C interface say, copied: no pointer of the program is kept, and the size of a structure says
-// which of its parts the program knows.
+// What the structures of the C interface say, copied: no pointer of the program is kept, and the size of a structure
+// says which of its parts the program knows.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@
 
 namespace rdmaqos::client {
 
-// A structure of a program that may be older or newer than this library. Newer: what this library does not know must be 0.
+// A structure of a program that may be older or newer than this library. Newer: what this library does not know must be
+// 0.
 template <typename T>
 Failure take(const T* from, T& into)
 {
@@ -30,7 +31,8 @@ Failure take(const T* from, T& into)
         return {EINVAL, "a structure was passed without its size: call its init function first"};
     }
     const auto* bytes = reinterpret_cast<const unsigned char*>(from);
-    if (from->size > sizeof(T) && std::any_of(bytes + sizeof(T), bytes + from->size, [](auto byte) { return byte != 0; })) {
+    if (from->size > sizeof(T) &&
+        std::any_of(bytes + sizeof(T), bytes + from->size, [](auto byte) { return byte != 0; })) {
         return {EOPNOTSUPP, "this librdmaqos is older than the program and does not know what was asked for"};
     }
     std::memcpy(static_cast<void*>(&into), from, std::min(from->size, sizeof(T)));
@@ -70,8 +72,8 @@ private:
     rdmaqos_request numbers_{};
 };
 
-// A queue pair as the daemon has to be told of it. Its descriptor is the program's: which file it was is remembered, for it
-// may be closed and its number used again.
+// A queue pair as the daemon has to be told of it. Its descriptor is the program's: which file it was is remembered,
+// for it may be closed and its number used again.
 struct QueuePair {
     std::string device;    // "mlx5_0", "mlx5_0/1"
     std::uint32_t number = 0;

@@ -3,18 +3,19 @@
 //     int error = retry_busy([&] { return ibv_modify_qp(qp, &attributes, mask); });
 //     int status = retry_busy_errno([&] { return some_call_that_returns_minus_one(qp); });
 //
-// Why. The kernel takes the lock of a uobject for reading in most calls, and for itself in those that end it. It waits for
-// nobody: who comes second gets EBUSY. So ibv_destroy_qp() fails while any other call on the queue pair is in flight, and
-// libibverbs hands that to the program, which has no reason to expect it. Kernels before be551ee15742 (2024) take the lock for
-// themselves in a DEVX modify as well, so that every call on the queue pair meets it then. rdma-qosd moves a queue pair
-// between classes by such a modify, on its copy of the owner's file: it is rare and takes well below a millisecond, but a
-// program that calls at that very moment must not fail by it.
+// Why. The kernel takes the lock of a uobject for reading in most calls, and for itself in those that end it. It waits
+// for nobody: who comes second gets EBUSY. So ibv_destroy_qp() fails while any other call on the queue pair is in
+// flight, and libibverbs hands that to the program, which has no reason to expect it. Kernels before be551ee15742
+// (2024) take the lock for themselves in a DEVX modify as well, so that every call on the queue pair meets it then.
+// rdma-qosd moves a queue pair between classes by such a modify, on its copy of the owner's file: it is rare and takes
+// well below a millisecond, but a program that calls at that very moment must not fail by it.
 //
 // Kernels before 81f8f7454ad9 (2025) answer EINVAL where another call has the lock, in what libibverbs sends as a write
-// command: ibv_modify_qp() and ibv_query_qp(). That cannot be told from a mistake of the caller, so it is not tried again.
+// command: ibv_modify_qp() and ibv_query_qp(). That cannot be told from a mistake of the caller, so it is not tried
+// again.
 //
-// A call that is refused with EBUSY has done nothing, and may be repeated. What stays in use (a queue pair that is attached
-// to a multicast group, say) says EBUSY to the end of the bound, and then to the caller.
+// A call that is refused with EBUSY has done nothing, and may be repeated. What stays in use (a queue pair that is
+// attached to a multicast group, say) says EBUSY to the end of the bound, and then to the caller.
 //
 // It needs no library and has no state but a random number generator of each thread.
 #pragma once
@@ -31,8 +32,8 @@
 namespace rdmaqos::client {
 
 struct RetryBound {
-    // Of the first pause; each later one is twice as long as that before, up to `longest`. What is slept is between half of
-    // it and all, by chance, so that two who collided do not meet again.
+    // Of the first pause; each later one is twice as long as that before, up to `longest`. What is slept is between
+    // half of it and all, by chance, so that two who collided do not meet again.
     std::chrono::nanoseconds first = std::chrono::microseconds(20);
     std::chrono::nanoseconds longest = std::chrono::milliseconds(4);
     // From the first call on: no pause goes beyond it, and the call after the last pause is the last. 0: no retry.
@@ -41,10 +42,15 @@ struct RetryBound {
 
 // What time is, how it passes, and chance: a seam for tests.
 template <typename T>
-concept RetryTime = requires(T time, std::chrono::nanoseconds pause) {
-    { time.now() } -> std::same_as<std::chrono::nanoseconds>;    // monotonic
+concept RetryTime = requires(T time, std::chrono::nanoseconds pause)
+{
+    {
+        time.now()
+        } -> std::same_as<std::chrono::nanoseconds>;    // monotonic
     time.sleep(pause);
-    { time.chance() } -> std::same_as<std::uint32_t>;            // any, as likely as another
+    {
+        time.chance()
+        } -> std::same_as<std::uint32_t>;    // any, as likely as another
 };
 
 class MonotonicTime {
@@ -90,11 +96,11 @@ private:
     std::chrono::nanoseconds next_;
 };
 
-// Of a function that returns 0 or an errno, as ibv_modify_qp(), ibv_query_qp() and ibv_destroy_qp() do. Returns what the last
-// attempt did.
+// Of a function that returns 0 or an errno, as ibv_modify_qp(), ibv_query_qp() and ibv_destroy_qp() do. Returns what
+// the last attempt did.
 template <typename Call, RetryTime Time>
-    requires std::same_as<std::invoke_result_t<Call&>, int>
-int retry_busy(Call&& call, const RetryBound& bound, Time& time)
+requires std::same_as < std::invoke_result_t<Call&>,
+int > int retry_busy(Call&& call, const RetryBound& bound, Time& time)
 {
     Backoff backoff(bound, time);
     int error = call();
@@ -111,10 +117,10 @@ int retry_busy(Call&& call, const RetryBound& bound = {})
     return retry_busy(call, bound, time);
 }
 
-// Of a function that returns -1 and sets errno, as ioctl() does; other results are success, as it is. errno is that of the
-// last attempt, and what it was before where that succeeded.
+// Of a function that returns -1 and sets errno, as ioctl() does; other results are success, as it is. errno is that of
+// the last attempt, and what it was before where that succeeded.
 template <typename Call, RetryTime Time>
-    requires std::signed_integral<std::invoke_result_t<Call&>>
+requires std::signed_integral<std::invoke_result_t<Call&>>
 auto retry_busy_errno(Call&& call, const RetryBound& bound, Time& time)
 {
     Backoff backoff(bound, time);

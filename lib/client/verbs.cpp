@@ -1,4 +1,5 @@
-// What libibverbs is needed for besides domains: the numbers of a queue pair, calls that meet EBUSY, marking of connections.
+// What libibverbs is needed for besides domains: the numbers of a queue pair, calls that meet EBUSY, marking of
+// connections.
 #include <cerrno>
 
 #include <dlfcn.h>

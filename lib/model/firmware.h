@@ -198,7 +198,8 @@ public:
     [[nodiscard]] std::vector<ElementRecord> elements() const;    // by id
     [[nodiscard]] std::vector<QueuePairRecord> queue_pairs() const;
     [[nodiscard]] std::optional<QueuePairRecord> queue_pair(std::uint32_t number) const;
-    // Since this was called last. For one caller, to whom many changes are not to cost a look at all there is each time.
+    // Since this was called last. For one caller, to whom many changes are not to cost a look at all there is each
+    // time.
     [[nodiscard]] FirmwareChanges take_changes();
     [[nodiscard]] FirmwareUsage usage() const;
 
@@ -242,7 +243,7 @@ private:
     std::map<ObjectId, ElementRecord> elements_;
     std::map<std::uint32_t, QueuePairRecord> queue_pairs_;
     bool elements_changed_ = false;
-    std::set<std::uint32_t> changed_;    // of queue_pairs_
+    std::set<std::uint32_t> changed_;                // of queue_pairs_
     std::map<ContextId, std::uint32_t> contexts_;    // roots of each
     PacingTable pacing_;
     std::uint32_t leaves_ = 0;

@@ -8,8 +8,8 @@
 //                                    ├── /pid:18/rpc   share 70
 //                                    └── /pid:18/bulk  share 30
 //
-// How a port divides itself among trees is in no manual. Equal parts are assumed here; whoever shows a rate that follows
-// from this says so. Pure.
+// How a port divides itself among trees is in no manual. Equal parts are assumed here; whoever shows a rate that
+// follows from this says so. Pure.
 #pragma once
 
 #include <cstdint>

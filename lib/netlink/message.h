@@ -38,7 +38,7 @@ struct FirstAttribute {
 
 // What a datagram says to the question with a sequence number.
 enum class AnswerEnd : std::uint8_t {
-    More,       // of a dump, or another question's answer: read on
+    More,    // of a dump, or another question's answer: read on
     Found,
     Nothing,    // an error, the end of the dump, or not what netlink sends
 };

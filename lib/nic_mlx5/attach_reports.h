@@ -1,5 +1,5 @@
-// How it becomes known by which way queue pairs of others can be attached to a device: it is forced, kept from an earlier
-// self-test, or tested.
+// How it becomes known by which way queue pairs of others can be attached to a device: it is forced, kept from an
+// earlier self-test, or tested.
 #pragma once
 
 #include <optional>

@@ -356,8 +356,7 @@ List clocks_and_flags(const ibv_device_attr_ex& attr)
 List ethernet_offloads(const ibv_device_attr_ex& attr)
 {
     List list;
-    list.add("tso_caps.max_tso", size(attr.tso_caps.max_tso),
-             "so much may leave in one burst for a single send");
+    list.add("tso_caps.max_tso", size(attr.tso_caps.max_tso), "so much may leave in one burst for a single send");
     list.add("tso_caps.supported_qpts", bits(attr.tso_caps.supported_qpts, kQueuePairTypes));
     list.add("rss_caps.supported_qpts", bits(attr.rss_caps.supported_qpts, kQueuePairTypes));
     list.add("rss_caps.max_rwq_indirection_tables", count(attr.rss_caps.max_rwq_indirection_tables));

@@ -146,7 +146,7 @@ ElementAnswer decode_element(std::span<const std::uint8_t> answer)
 QueuePairAnswer decode_queue_pair(std::span<const std::uint8_t> answer)
 {
     using State = QueuePairState;
-    constexpr State kStates[] = {State::Reset, State::Init, State::Rtr, State::Rts,
+    constexpr State kStates[] = {State::Reset, State::Init, State::Rtr,   State::Rts,
                                  State::Sqe,   State::Sqd,  State::Error, State::Sqd};
     QueuePairAnswer queue_pair;
     const auto state = get(answer, at(kQpc, qpc::kState));

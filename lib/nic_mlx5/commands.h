@@ -58,6 +58,7 @@ constexpr std::uint32_t kLeavesNotTold = 256;
 constexpr std::uint32_t kElementsNotTold = 8192;
 
 // What the two capability mailboxes say of scheduling and pacing. Pacing's types and rates are not in them.
-[[nodiscard]] Capabilities decode_capabilities(std::span<const std::uint8_t> general, std::span<const std::uint8_t> qos);
+[[nodiscard]] Capabilities decode_capabilities(std::span<const std::uint8_t> general,
+                                               std::span<const std::uint8_t> qos);
 
 }    // namespace rdmaqos::mlx5

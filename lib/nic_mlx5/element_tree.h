@@ -1,5 +1,6 @@
-// Where a device's scheduling elements are: one tree in the daemon's own context (SharedTree), or a copy of what is needed
-// in the context of each client (MirroredTree). Which of them works is for the self-test to find out (self_test.h).
+// Where a device's scheduling elements are: one tree in the daemon's own context (SharedTree), or a copy of what is
+// needed in the context of each client (MirroredTree). Which of them works is for the self-test to find out
+// (self_test.h).
 //
 // Thread: the device's worker.
 #pragma once

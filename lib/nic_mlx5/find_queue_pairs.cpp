@@ -107,13 +107,12 @@ Answer<QueuePairSearch> find_queue_pairs(int fd, const PortName& port, std::vect
             break;
         }
         const auto there = query_verbs(fd, handle);
-        const auto which =
-            !there || there->port != port.port
-                ? sought.end()
-                : std::ranges::find_if(sought, [&](const SoughtQueuePair& each) {
-                      return may_be(each, *there) && ++tries > 0 &&
-                             devx_query(fd, handle, query_queue_pair(each.number), prm::kQueryQpBytes);
-                  });
+        const auto which = !there || there->port != port.port
+                               ? sought.end()
+                               : std::ranges::find_if(sought, [&](const SoughtQueuePair& each) {
+                                     return may_be(each, *there) && ++tries > 0 &&
+                                            devx_query(fd, handle, query_queue_pair(each.number), prm::kQueryQpBytes);
+                                 });
         if (which == sought.end()) {
             search.others.push_back(handle);
             continue;

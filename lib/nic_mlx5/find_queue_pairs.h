@@ -25,7 +25,8 @@ struct PortName {
 };
 
 // As Backend::find_queue_pairs. Those of other ports are left out.
-[[nodiscard]] Answer<QueuePairSearch> find_queue_pairs(int fd, const PortName& port, std::vector<SoughtQueuePair> sought,
+[[nodiscard]] Answer<QueuePairSearch> find_queue_pairs(int fd, const PortName& port,
+                                                       std::vector<SoughtQueuePair> sought,
                                                        const std::set<std::uint32_t>& known);
 
 }    // namespace rdmaqos::mlx5

@@ -120,7 +120,8 @@ private:
     bool has_other_root_ = false;    // the file for which mirror() failed last
 };
 
-// Of the open file of a tree, by the first way there is; none: its owners have closed it, and with it the mirrors in it.
+// Of the open file of a tree, by the first way there is; none: its owners have closed it, and with it the mirrors in
+// it.
 template <typename F>
 void with_descriptor(const FileTree& tree, F call)
 {
@@ -324,8 +325,8 @@ Result<ObjectId> MirroredTree::mirror(FileTree& tree, int fd, ElementHandle elem
                         .with_context(has_other_root_
                                           ? std::string(kLeftBehind)
                                           : fmt::format("in the process's own tree (attach mode per-process; the "
-                                                             "device has {} leaves for all processes together)",
-                                                             advertised_.max_leaves)));
+                                                        "device has {} leaves for all processes together)",
+                                                        advertised_.max_leaves)));
     }
     tree.add(element, {created->handle, ObjectId{created->id}}, keeper_);
     share_cap(element);
@@ -455,9 +456,8 @@ FileTree* MirroredTree::tree_of(const std::shared_ptr<ClientFile>& file)
 {
     const auto found = by_file_.find(file.get());
     // Not that of a file that was at this address before: its handles mean something else in this one.
-    const bool is_its = found != by_file_.end() && std::ranges::any_of(found->second->files, [&](const auto& way) {
-        return way.lock() == file;
-    });
+    const bool is_its = found != by_file_.end() &&
+                        std::ranges::any_of(found->second->files, [&](const auto& way) { return way.lock() == file; });
     return is_its ? found->second : nullptr;
 }
 

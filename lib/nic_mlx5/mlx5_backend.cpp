@@ -247,8 +247,8 @@ Mlx5Backend::FileFacts& Mlx5Backend::facts_of(const std::shared_ptr<ClientFile>&
     return facts;
 }
 
-// The kernel answers only if handle and number belong together in this file; of a raw packet queue pair, which this query
-// does not number, only that the handle is a queue pair.
+// The kernel answers only if handle and number belong together in this file; of a raw packet queue pair, which this
+// query does not number, only that the handle is a queue pair.
 Answer<QueuePairAnswer> Mlx5Backend::query(const QueuePairRef& queue_pair) const
 {
     const int fd = queue_pair.file->fd();

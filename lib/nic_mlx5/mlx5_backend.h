@@ -31,8 +31,9 @@ struct BackendOptions {
 };
 
 // Opens the port's device and finds out how queue pairs of others can be attached; takes a second or so where the
-// self-test has to run and is not postponed. Errors: UnknownDevice (not there, or no mlx5), Unsupported (the kernel opens it without DEVX),
-// DeviceFailed, Busy (it was reset since it was found out that `elements_file` can be taken over).
+// self-test has to run and is not postponed. Errors: UnknownDevice (not there, or no mlx5), Unsupported (the kernel
+// opens it without DEVX), DeviceFailed, Busy (it was reset since it was found out that `elements_file` can be taken
+// over).
 [[nodiscard]] Result<std::unique_ptr<Backend>> open_backend(const DeviceInfo& port, const BackendOptions& options);
 
 // Whether this is a file of the port's device as it is now: not of one that was reset or removed since.

@@ -14,8 +14,7 @@ using namespace rdma_netlink;
 
 bool is_thread_of(pid_t thread, pid_t process)
 {
-    return thread == process ||
-           access(fmt::format("/proc/{}/task/{}", process, thread).c_str(), F_OK) == 0;
+    return thread == process || access(fmt::format("/proc/{}/task/{}", process, thread).c_str(), F_OK) == 0;
 }
 
 DeviceAnswer find_device(Bytes datagram, std::uint32_t sequence, const std::string& device)
@@ -56,8 +55,8 @@ SurroundingAnswer find_surrounding(Bytes datagram, std::uint32_t sequence, Surro
 {
     SurroundingAnswer answer;
     answer.end = read_datagram(datagram, sequence, [&](Bytes attributes) {
-        const auto found = read_holder(
-            attributes, which == Surrounding::ProtectionDomain ? HolderKind::Domain : HolderKind::Context);
+        const auto found = read_holder(attributes, which == Surrounding::ProtectionDomain ? HolderKind::Domain
+                                                                                          : HolderKind::Context);
         if (!found || found->number != number) {
             return AnswerEnd::Nothing;
         }
@@ -84,8 +83,7 @@ bool QueuePairOwners::connect()
         kernel_.close();
         return false;
     }
-    const auto found =
-        kernel_.read([&](Bytes datagram) { return find_device(datagram, kernel_.sequence(), device_); });
+    const auto found = kernel_.read([&](Bytes datagram) { return find_device(datagram, kernel_.sequence(), device_); });
     if (found.end != AnswerEnd::Found) {
         kernel_.close();
         return false;
@@ -126,8 +124,7 @@ SurroundingAnswer QueuePairOwners::find(Surrounding which, std::uint32_t number)
         kernel_.close();
         return kNothing;
     }
-    return kernel_.read(
-        [&](Bytes datagram) { return find_surrounding(datagram, kernel_.sequence(), which, number); });
+    return kernel_.read([&](Bytes datagram) { return find_surrounding(datagram, kernel_.sequence(), which, number); });
 }
 
 bool QueuePairOwners::is_in_reach_of(pid_t process, std::uint32_t protection_domain)

@@ -95,8 +95,8 @@ Result<std::optional<AttachReport>> load_self_test(const std::filesystem::path& 
     const auto path = path_of(folder, key);
     const auto text = read_regular_file(path, kMostBytes);
     if (!text && is_shortage(text.error().sys_errno)) {
-        return fail(Error{ErrorCode::Busy, text.error().sys_errno,
-                          fmt::format("{}: {}", path.string(), text.error().message)});
+        return fail(
+            Error{ErrorCode::Busy, text.error().sys_errno, fmt::format("{}: {}", path.string(), text.error().message)});
     }
     if (!text && text.error().sys_errno != ENOENT) {
         log(LogLevel::Warning, "{}: {}; the self-test runs again, and its result replaces the file", path.string(),

@@ -14,7 +14,8 @@ namespace rdmaqos::mlx5 {
 
 // Nothing when there is none for this key, or none that can be read. Busy: not at this time, for want of descriptors or
 // memory.
-[[nodiscard]] Result<std::optional<AttachReport>> load_self_test(const std::filesystem::path& folder, const std::string& key);
+[[nodiscard]] Result<std::optional<AttachReport>> load_self_test(const std::filesystem::path& folder,
+                                                                 const std::string& key);
 [[nodiscard]] Result<void> save_self_test(const std::filesystem::path& folder, const std::string& key,
                                           const AttachReport& report);
 

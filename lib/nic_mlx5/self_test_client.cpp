@@ -71,8 +71,7 @@ int make(Objects& objects, const std::string& device, std::uint8_t port)
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_INIT;
     attributes.port_num = port;
-    return ibv_modify_qp(objects.qp, &attributes,
-                         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    return ibv_modify_qp(objects.qp, &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
 // Connected to itself: nothing is ever sent.

@@ -132,8 +132,8 @@ std::string bond_of(const fs::path& sys, const std::string& netdev)
 
 std::uint32_t mtu_of(Reader& reader, const fs::path& sys, const std::string& netdev, LinkLayer layer)
 {
-    // The largest path MTU that fits a frame with all RoCE headers that a packet can have: GRH 40, UDP 8, BTH 12, XRC 4,
-    // atomic 28, ICRC 4 (the kernel's iboe_get_mtu()). InfiniBand ports of this family all carry 4096.
+    // The largest path MTU that fits a frame with all RoCE headers that a packet can have: GRH 40, UDP 8, BTH 12, XRC
+    // 4, atomic 28, ICRC 4 (the kernel's iboe_get_mtu()). InfiniBand ports of this family all carry 4096.
     constexpr std::uint32_t kHeaders = 96;
     constexpr std::uint32_t kSizes[] = {4096, 2048, 1024, 512, 256};
     const auto frame = number_of(reader.line_of(sys / "class/net" / netdev / "mtu"), 10);

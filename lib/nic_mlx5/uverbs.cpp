@@ -24,11 +24,16 @@ struct Status {
 };
 
 constexpr std::array kStatuses{
-    Status{0x01, "internal error", EIO},      Status{0x02, "bad operation", EINVAL},
-    Status{0x03, "bad parameter", EINVAL},    Status{0x04, "bad system state", EIO},
-    Status{0x05, "bad resource", EINVAL},     Status{0x06, "resource busy", EBUSY},
-    Status{0x08, "exceeds a limit", ENOMEM},  Status{0x09, "bad resource state", EINVAL},
-    Status{0x0a, "bad index", EINVAL},        Status{0x0f, "no resources", EAGAIN},
+    Status{0x01, "internal error", EIO},
+    Status{0x02, "bad operation", EINVAL},
+    Status{0x03, "bad parameter", EINVAL},
+    Status{0x04, "bad system state", EIO},
+    Status{0x05, "bad resource", EINVAL},
+    Status{0x06, "resource busy", EBUSY},
+    Status{0x08, "exceeds a limit", ENOMEM},
+    Status{0x09, "bad resource state", EINVAL},
+    Status{0x0a, "bad index", EINVAL},
+    Status{0x0f, "no resources", EAGAIN},
     Status{0x10, "bad queue pair state", EINVAL},
 };
 
@@ -194,8 +199,7 @@ Answer<QueuePairState> query_state(int fd, std::uint32_t handle)
 
 Answer<VerbsQueuePair> query_verbs(int fd, std::uint32_t handle)
 {
-    constexpr std::uint32_t kWanted =
-        IBV_QP_STATE | IBV_QP_AV | IBV_QP_DEST_QPN | IBV_QP_PORT | IBV_QP_PKEY_INDEX;
+    constexpr std::uint32_t kWanted = IBV_QP_STATE | IBV_QP_AV | IBV_QP_DEST_QPN | IBV_QP_PORT | IBV_QP_PKEY_INDEX;
     ib_uverbs_query_qp_resp answer{};
     if (const int error = query_queue_pair(fd, handle, kWanted, answer); error != 0) {
         return tl::unexpected(Failure{error, 0, 0});

@@ -35,7 +35,7 @@ UeventSource available_uevents(const std::filesystem::path& root)
 {
     std::error_code ignored;
     return std::filesystem::exists(below_root(root, "/run/udev/control"), ignored) ? UeventSource::Udev
-                                                                                  : UeventSource::Kernel;
+                                                                                   : UeventSource::Kernel;
 }
 
 void DeviceWatcher::Unref::operator()(udev_monitor* monitor) const noexcept

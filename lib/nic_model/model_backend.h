@@ -91,9 +91,9 @@ public:
     void set_addresses(std::vector<Gid> gids, std::vector<std::uint16_t> pkeys, std::string node_description);
     // Whatever else can become of a port: emits LinkChanged. Its key must stay.
     void set_info(DeviceInfo info);
-    void reset();                                      // everything is lost, emits Reset; gone until replug()
-    void remove();                                     // the same with Removed
-    void replug();                                     // back, empty; emits LinkChanged
+    void reset();     // everything is lost, emits Reset; gone until replug()
+    void remove();    // the same with Removed
+    void replug();    // back, empty; emits LinkChanged
 
     [[nodiscard]] Firmware& firmware() { return *firmware_; }
     [[nodiscard]] ContextId context() const { return context_.load(); }

@@ -15,9 +15,17 @@ struct TypeName {
     std::string_view name;
 };
 constexpr std::array kTypes{
-    TypeName{0, "smi"},      TypeName{1, "gsi"},       TypeName{2, "rc"},     TypeName{3, "uc"},
-    TypeName{4, "ud"},       TypeName{5, "raw-ipv6"},  TypeName{6, "raw-ethertype"},
-    TypeName{8, "raw-packet"}, TypeName{9, "xrc-ini"}, TypeName{10, "xrc-tgt"}, TypeName{0xff, "driver"},
+    TypeName{0, "smi"},
+    TypeName{1, "gsi"},
+    TypeName{2, "rc"},
+    TypeName{3, "uc"},
+    TypeName{4, "ud"},
+    TypeName{5, "raw-ipv6"},
+    TypeName{6, "raw-ethertype"},
+    TypeName{8, "raw-packet"},
+    TypeName{9, "xrc-ini"},
+    TypeName{10, "xrc-tgt"},
+    TypeName{0xff, "driver"},
 };
 
 // The kernel counts the states as QueuePairState does.
@@ -254,7 +262,8 @@ Result<ResourceCounts> count_resources(Connection& kernel, const TrackedDevice& 
             return *answer.counts;
         }
     }
-    return fail(Error{ErrorCode::Io, failed, fmt::format("the kernel does not count the queue pairs of {}", device.name)});
+    return fail(
+        Error{ErrorCode::Io, failed, fmt::format("the kernel does not count the queue pairs of {}", device.name)});
 }
 
 std::optional<TrackedQueuePair> ask_for_queue_pair(Connection& kernel, const TrackedDevice& device, std::uint32_t port,

@@ -21,10 +21,10 @@ struct TrackedQueuePair {
     std::uint32_t port = 0;    // 0: it has none yet
     std::uint8_t type = 0;     // as the kernel numbers them (enum ib_qp_type)
     std::optional<QueuePairState> state;
-    std::optional<std::uint32_t> remote;            // number of its peer's; of connected ones
-    std::optional<std::uint32_t> domain;            // protection domain
-    std::optional<pid_t> thread;                    // that made it; empty once that has ended
-    std::string kernel_name;                        // of the module it belongs to ("ib_core"); "": a program's
+    std::optional<std::uint32_t> remote;    // number of its peer's; of connected ones
+    std::optional<std::uint32_t> domain;    // protection domain
+    std::optional<pid_t> thread;            // that made it; empty once that has ended
+    std::string kernel_name;                // of the module it belongs to ("ib_core"); "": a program's
 
     friend bool operator==(const TrackedQueuePair&, const TrackedQueuePair&) = default;
 };

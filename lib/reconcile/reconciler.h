@@ -96,7 +96,7 @@ struct Counters {
 // What the main thread may know of the device; immutable, cheap to share.
 struct Snapshot {
     std::uint64_t tree_revision = 0;    // another number for another tree: elements, queue pairs in them, what drains
-    ActualState actual;    // without queue pairs (they may be many); see Reconciler::actual()
+    ActualState actual;                 // without queue pairs (they may be many); see Reconciler::actual()
     std::map<ElementPath, std::uint32_t> queue_pairs_in;    // per leaf, requester side
     std::vector<ElementPath> draining;                      // should go, but hold queue pairs or are otherwise in use
     std::vector<ElementFailure> failures;                   // not yet healed

@@ -19,9 +19,9 @@ using Post = std::function<void(std::function<void()>)>;
 
 // What can be seen of a thread from outside.
 struct WorkerPulse {
-    std::uint64_t begun = 0;     // tasks that it has taken so far
-    std::size_t waiting = 0;     // tasks that it has not taken yet
-    bool busy = false;           // it is in a task
+    std::uint64_t begun = 0;    // tasks that it has taken so far
+    std::size_t waiting = 0;    // tasks that it has not taken yet
+    bool busy = false;          // it is in a task
 
     friend bool operator==(const WorkerPulse&, const WorkerPulse&) = default;
 };

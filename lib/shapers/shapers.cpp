@@ -177,7 +177,8 @@ TrafficClasses read_traffic_classes(Bytes content)
     const Bytes ieee = netlink::content_of(attributes_behind<dcbmsg>(content), DCB_ATTR_IEEE);
     if (const auto ets = structure_in<ieee_ets>(ieee, DCB_ATTR_IEEE_ETS)) {
         for (std::size_t i = 0; i < kTrafficClasses; ++i) {
-            const bool divides = ets->tc_tsa[i] == IEEE_8021QAZ_TSA_ETS && ets->tc_tx_bw[i] > 0 && ets->tc_tx_bw[i] < 100;
+            const bool divides = ets->tc_tsa[i] == IEEE_8021QAZ_TSA_ETS && ets->tc_tx_bw[i] > 0 &&
+                                 ets->tc_tx_bw[i] < 100;
             if (divides) {
                 read.shares.push_back(fmt::format("traffic class {} gets {} %", i, ets->tc_tx_bw[i]));
             }
@@ -220,9 +221,10 @@ std::string read_function_rate(Bytes content, const std::vector<std::string>& pc
     std::vector<std::string> limits;
     for (const auto& [type, bound] :
          {std::pair(DEVLINK_ATTR_RATE_TX_SHARE, "at least"), {DEVLINK_ATTR_RATE_TX_MAX, "at most"}}) {
-        if (const auto bytes_per_second = netlink::wide_number_in(attributes, type).value_or(0); bytes_per_second != 0) {
-            limits.push_back(fmt::format(
-                "{} {}", to_string(Bandwidth::from_kbps(bytes_per_second / 1000 * kBitsPerByte)), bound));
+        if (const auto bytes_per_second = netlink::wide_number_in(attributes, type).value_or(0);
+            bytes_per_second != 0) {
+            limits.push_back(
+                fmt::format("{} {}", to_string(Bandwidth::from_kbps(bytes_per_second / 1000 * kBitsPerByte)), bound));
         }
     }
     return limits.empty() ? std::string() : fmt::format("pci/{}/{} sends {}", device, name, fmt::join(limits, ", "));

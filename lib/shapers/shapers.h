@@ -1,8 +1,8 @@
-// What else shapes the traffic that leaves by a port: what was set for its network interface or its function with tc, dcb or
-// devlink, and is enforced by the NIC, where the scheduling tree is too. The kernel tells it to everybody.
+// What else shapes the traffic that leaves by a port: what was set for its network interface or its function with tc,
+// dcb or devlink, and is enforced by the NIC, where the scheduling tree is too. The kernel tells it to everybody.
 //
-// Not seen: what a subnet manager or a switch does, what firmware tools set, interfaces of other network namespaces, and
-// queueing disciplines that are not offloaded, by which RDMA traffic does not pass.
+// Not seen: what a subnet manager or a switch does, what firmware tools set, interfaces of other network namespaces,
+// and queueing disciplines that are not offloaded, by which RDMA traffic does not pass.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ struct TrafficClasses {
 
 // The number of a family of generic netlink, of an answer to CTRL_CMD_GETFAMILY.
 [[nodiscard]] std::optional<std::uint16_t> read_family(netlink::Bytes content);
-// Of an answer to DEVLINK_CMD_RATE_GET: "pci/0000:3b:00.0/1 sends 10 Gbit/s at most"; empty: it limits nothing, or is of
-// a device that is not among `pci_addresses`.
+// Of an answer to DEVLINK_CMD_RATE_GET: "pci/0000:3b:00.0/1 sends 10 Gbit/s at most"; empty: it limits nothing, or is
+// of a device that is not among `pci_addresses`.
 [[nodiscard]] std::string read_function_rate(netlink::Bytes content, const std::vector<std::string>& pci_addresses);
 
 }    // namespace rdmaqos::shapers

@@ -126,8 +126,8 @@ struct Gap {
 // Something requested that the device cannot do in full. to_string() makes one sentence of it.
 struct Finding {
     FindingKind kind;
-    bool is_error = false;    // can refuse the policy for this device: policy/model/verdict.h
-    ElementPath path;         // "level c" for a limit of a level that has no class
+    bool is_error = false;     // can refuse the policy for this device: policy/model/verdict.h
+    ElementPath path;          // "level c" for a limit of a level that has no class
     std::string requested;     // "min-rate 10 Gbit/s"
     std::string achievable;    // "8.333 Gbit/s"
     std::string why;

@@ -128,8 +128,15 @@ public:
             const ElementId id = waiting.back();
             waiting.pop_back();
             const Fate& fate = all_.at(id);
-            tree.push_back({fate.element.path, path(fate.element.parent), fate.element.kind, fate.before, fate.after,
-                            fate.queue_pairs_before, fate.queue_pairs_after, {}, {}});
+            tree.push_back({fate.element.path,
+                            path(fate.element.parent),
+                            fate.element.kind,
+                            fate.before,
+                            fate.after,
+                            fate.queue_pairs_before,
+                            fate.queue_pairs_after,
+                            {},
+                            {}});
             const auto& below = children[id];
             waiting.insert(waiting.end(), below.rbegin(), below.rend());
         }

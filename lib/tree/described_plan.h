@@ -1,5 +1,5 @@
-// A plan by paths, without the ids of a reconciler: what becomes of each element, and in which order. This is what people
-// are shown and what D-Bus carries.
+// A plan by paths, without the ids of a reconciler: what becomes of each element, and in which order. This is what
+// people are shown and what D-Bus carries.
 #pragma once
 
 #include <cstdint>

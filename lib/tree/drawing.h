@@ -29,7 +29,7 @@ struct Node {
 // A path as it is shown below `parent`: "rpc", or "tenants/rpc" where the node between is left out.
 [[nodiscard]] std::string label_below(std::string_view parent, std::string_view path);
 
-[[nodiscard]] std::string share_text(std::uint32_t share);                    // "70", "default"
+[[nodiscard]] std::string share_text(std::uint32_t share);    // "70", "default"
 // What the policy asks for, and the weight where that is another number: "share 70", "share 200 (weight 98 of 110)",
 // "min-rate 60 Gbit/s (weight 3 of 8)". `sum`: of the weights of all siblings, as counted_weight() has them.
 [[nodiscard]] std::string rate_request_text(const RequestedRate& requested, std::uint32_t weight, std::uint64_t sum);

@@ -20,8 +20,8 @@ namespace rdmaqos {
 // Levels made by ulps are left out, and so is what has no effect (`use`, path bits).
 [[nodiscard]] std::vector<LevelChange> level_changes(const Policy& before, const Policy& after);
 
-// The one new level that gives what `gone` gave, of which `after` knows nothing: it was probably renamed. Null: there is
-// none, or more than one.
+// The one new level that gives what `gone` gave, of which `after` knows nothing: it was probably renamed. Null: there
+// is none, or more than one.
 [[nodiscard]] const QosLevel* same_under_another_name(const Policy& before, const QosLevel& gone, const Policy& after);
 
 }    // namespace rdmaqos

@@ -14,7 +14,8 @@ std::string refusal(const QosLevel& level, const Identity& identity)
     return may_use(level, identity).why;
 }
 
-RuleResult explain_rule(const Policy& policy, const Evaluator& evaluator, const MatchRule& rule, const Identity& identity)
+RuleResult explain_rule(const Policy& policy, const Evaluator& evaluator, const MatchRule& rule,
+                        const Identity& identity)
 {
     RuleResult result;
     result.rule = &rule;
@@ -25,8 +26,8 @@ RuleResult explain_rule(const Policy& policy, const Evaluator& evaluator, const 
         }
         const bool holds = evaluator.holds(rule, criterion);
         result.matched = result.matched && holds;
-        result.criteria.push_back(
-            {std::string(criterion.key), evaluator.asked(rule, criterion), evaluator.has(criterion), holds, criterion.trust});
+        result.criteria.push_back({std::string(criterion.key), evaluator.asked(rule, criterion),
+                                   evaluator.has(criterion), holds, criterion.trust});
     }
     if (result.matched) {
         result.refused = refusal(policy.levels[rule.level], identity);

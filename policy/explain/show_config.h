@@ -33,10 +33,10 @@ struct ShownNode {
     Kind kind = Kind::Text;
     std::string text;    // as written
     bool is_default = false;
-    Location at;             // of a text that a file states
+    Location at;                  // of a text that a file states
     std::string override_note;    // of a text that an override states: "in place of 25 Gbit/s, until ..."
-    std::string remark;      // what stands above it: "match rule 3 (policy.yaml:40:5)"
-    std::size_t rule = 0;    // the number of a rule; 0: none
+    std::string remark;           // what stands above it: "match rule 3 (policy.yaml:40:5)"
+    std::size_t rule = 0;         // the number of a rule; 0: none
     std::vector<ShownNode> children;
 };
 

@@ -45,7 +45,8 @@ std::string in_words(std::uint64_t number, NumberBase base)
     return base == NumberBase::Hex ? fmt::format("{:#x}", number) : fmt::format("{}", number);
 }
 
-Evaluator::Evaluator(const Policy& policy, const ResolvedGroups& groups, const Request& request, const Identity& identity)
+Evaluator::Evaluator(const Policy& policy, const ResolvedGroups& groups, const Request& request,
+                     const Identity& identity)
     : policy_(policy), groups_(groups), request_(request), identity_(identity)
 {
     assert(groups.groups.size() == policy.groups.size());
@@ -150,8 +151,7 @@ std::string Evaluator::reasons(const MatchRule& rule) const
         const auto* key = std::get_if<const ClientKey*>(&criterion.kind);
         const std::string fact = key != nullptr ? has_in_words(identity_, **key)
                                                 : fmt::format("{} {}", criterion.key, has(criterion));
-        text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", fact,
-                            to_string(trust_in(criterion, request_)));
+        text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", fact, to_string(trust_in(criterion, request_)));
     }
     return text;
 }

@@ -1,6 +1,6 @@
-// The criteria of a rule, one row each, and how a request meets them. A Evaluator looks at one criterion after the other
-// and says in words what it sees: what explain() is made of, and what a Matcher is measured by in the tests. MatchIndex
-// goes by the same rows.
+// The criteria of a rule, one row each, and how a request meets them. A Evaluator looks at one criterion after the
+// other and says in words what it sees: what explain() is made of, and what a Matcher is measured by in the tests.
+// MatchIndex goes by the same rows.
 #pragma once
 
 #include <algorithm>

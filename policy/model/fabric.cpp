@@ -19,8 +19,8 @@ std::string_view to_string(NodeType type)
 
 const FabricPort* Fabric::find_port(Guid guid) const
 {
-    const auto found =
-        std::find_if(ports.begin(), ports.end(), [guid](const FabricPort& port) { return port.guid == guid; });
+    const auto found = std::find_if(ports.begin(), ports.end(),
+                                    [guid](const FabricPort& port) { return port.guid == guid; });
     return found == ports.end() ? nullptr : &*found;
 }
 

@@ -20,9 +20,9 @@ struct RateEntry {
 
 // In OpenSM's order.
 constexpr std::array<RateEntry, 23> kRates{{
-    {2, 2'500},    {5, 5'000},    {3, 10'000},   {11, 14'000},  {6, 20'000},   {4, 30'000},
-    {15, 25'000},  {19, 28'000},  {7, 40'000},   {8, 60'000},   {20, 50'000},  {12, 56'000},
-    {9, 80'000},   {10, 120'000}, {16, 100'000}, {13, 112'000}, {14, 168'000}, {17, 200'000},
+    {2, 2'500},    {5, 5'000},    {3, 10'000},   {11, 14'000},  {6, 20'000},     {4, 30'000},
+    {15, 25'000},  {19, 28'000},  {7, 40'000},   {8, 60'000},   {20, 50'000},    {12, 56'000},
+    {9, 80'000},   {10, 120'000}, {16, 100'000}, {13, 112'000}, {14, 168'000},   {17, 200'000},
     {18, 300'000}, {21, 400'000}, {22, 600'000}, {23, 800'000}, {24, 1'200'000},
 }};
 
@@ -112,12 +112,8 @@ std::string packet_life_in_words(std::uint8_t life)
         std::string_view name;
         double microseconds;
     };
-    constexpr std::array<Unit, 6> kUnits{{{"years", 31'557'600e6},
-                                          {"days", 86'400e6},
-                                          {"h", 3'600e6},
-                                          {"s", 1e6},
-                                          {"ms", 1e3},
-                                          {"us", 1}}};
+    constexpr std::array<Unit, 6> kUnits{
+        {{"years", 31'557'600e6}, {"days", 86'400e6}, {"h", 3'600e6}, {"s", 1e6}, {"ms", 1e3}, {"us", 1}}};
     const double microseconds = 4.096 * static_cast<double>(std::uint64_t{1} << std::min(life, kHighestPacketLife));
     const auto unit = std::find_if(kUnits.begin(), std::prev(kUnits.end()),
                                    [&](const Unit& candidate) { return microseconds >= candidate.microseconds; });

@@ -38,7 +38,10 @@ constexpr std::uint8_t kHighestIbRate = 24;
 [[nodiscard]] std::strong_ordering compare_rates(IbRate a, IbRate b);
 // The next lower rate in OpenSM's order; empty for the lowest.
 [[nodiscard]] std::optional<IbRate> previous_rate(IbRate rate);
-[[nodiscard]] constexpr std::uint8_t number(IbRate rate) { return static_cast<std::uint8_t>(rate); }
+[[nodiscard]] constexpr std::uint8_t number(IbRate rate)
+{
+    return static_cast<std::uint8_t>(rate);
+}
 
 // "3 = 10 Gbit/s", "5 = 4096 bytes", "16 = 268 ms"
 [[nodiscard]] std::string in_words(IbRate rate);
@@ -47,8 +50,8 @@ constexpr std::uint8_t kHighestIbRate = 24;
 constexpr std::uint8_t kHighestPacketLife = 63;
 [[nodiscard]] std::string packet_life_in_words(std::uint8_t life);
 
-// A range of P_Keys in a policy, as OpenSM takes it: both bounds lose the membership bit and all above it, then they are
-// swapped if they are reversed. A P_Key of more than 16 bits becomes another one, and a range across a multiple of
+// A range of P_Keys in a policy, as OpenSM takes it: both bounds lose the membership bit and all above it, then they
+// are swapped if they are reversed. A P_Key of more than 16 bits becomes another one, and a range across a multiple of
 // 0x8000 turns inside out: 0x7ff0-0x8010 is 0x10-0x7ff0. The one that keeps its meaning is 0-0xffff, every partition.
 enum class PKeyMasking : std::uint8_t { Kept, TooWide, InsideOut };
 struct MaskedPKeys {

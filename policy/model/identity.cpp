@@ -156,9 +156,9 @@ Cgroups parse_cgroups(std::string_view text)
 
 // Of /proc/PID/status.
 struct Status {
-    pid_t process = 0;                    // of which this is a thread
-    std::optional<std::uint32_t> uid;     // the effective one
-    std::vector<std::uint32_t> gids;      // the effective group and the supplementary ones
+    pid_t process = 0;                   // of which this is a thread
+    std::optional<std::uint32_t> uid;    // the effective one
+    std::vector<std::uint32_t> gids;     // the effective group and the supplementary ones
 };
 
 Status parse_status(std::string_view text)

@@ -43,9 +43,9 @@ struct PortGroup {
     IntervalSet pkeys;                      // masked to 15 bits
     std::vector<std::string> partitions;    // case-sensitive
     NodeTypes node_types;
-    bool self = false;             // ports of this host
-    bool subnet_manager = false;   // its port: `SELF` of OpenSM's native file
-    std::vector<GidPrefix> gids;   // [host]
+    bool self = false;              // ports of this host
+    bool subnet_manager = false;    // its port: `SELF` of OpenSM's native file
+    std::vector<GidPrefix> gids;    // [host]
     Location location;
 };
 
@@ -79,14 +79,14 @@ struct SchedulingNode {
 struct ClientCriteria {
     std::vector<std::uint32_t> uids;
     std::vector<std::uint32_t> gids;
-    std::vector<std::string> users;          // as written, for display
+    std::vector<std::string> users;    // as written, for display
     std::vector<std::string> groups;
-    std::vector<std::string> units;          // globs: "job-*.scope"
-    std::vector<std::string> cgroups;        // globs: "/slurm/*"
-    std::vector<std::string> slurm_jobs;     // globs: "4711"
+    std::vector<std::string> units;              // globs: "job-*.scope"
+    std::vector<std::string> cgroups;            // globs: "/slurm/*"
+    std::vector<std::string> slurm_jobs;         // globs: "4711"
     std::vector<std::string> kubernetes_pods;    // globs over UIDs
-    std::vector<std::string> executables;    // globs; never in `allow`
-    std::vector<std::string> commands;       // globs; never in `allow`
+    std::vector<std::string> executables;        // globs; never in `allow`
+    std::vector<std::string> commands;           // globs; never in `allow`
     Location location;
 };
 
@@ -119,22 +119,22 @@ struct QosLevel {
     std::string use;
     std::optional<std::uint8_t> sl;    // 0..15; empty: leave alone
     std::optional<IbMtu> mtu_limit;
-    std::optional<IbRate> rate_limit;           // path answers only; caps nothing
-    std::optional<std::uint8_t> packet_life;    // 0..63
-    IntervalSet path_bits;                      // accepted, without effect (as in OpenSM)
-    IntervalSet pkeys;                          // masked to 15 bits
-    std::optional<std::uint8_t> traffic_class;  // [host] 8 bits; dscp N is N << 2
+    std::optional<IbRate> rate_limit;             // path answers only; caps nothing
+    std::optional<std::uint8_t> packet_life;      // 0..63
+    IntervalSet path_bits;                        // accepted, without effect (as in OpenSM)
+    IntervalSet pkeys;                            // masked to 15 bits
+    std::optional<std::uint8_t> traffic_class;    // [host] 8 bits; dscp N is N << 2
     SlSource sl_source = SlSource::SubnetManager;
-    std::optional<Schedule> schedule;           // [host] empty: no element, queue pairs are not attached
+    std::optional<Schedule> schedule;    // [host] empty: no element, queue pairs are not attached
     PerQueuePair per_queue_pair;
     std::optional<MessageModel> message_model;
-    std::optional<ClientCriteria> allow;        // empty: everyone
-    std::vector<DeviceSelector> devices;        // [host] that have its class; empty: all
-    Mode mode = Mode::Enforce;                  // [host] Monitor: matched and granted, but on no NIC
-    bool log = false;                           // [host] a line in the log for each session that gets the level
-    bool adopt = true;                          // [host] also queue pairs of programs that do not register
-    std::vector<std::string> renamed_from;      // [host] names it had; compared ignoring case, no level has them now
-    bool from_ulp = false;                      // made by a qos-ulps entry ("SimpleQoSLevel_SL3"); cannot be named
+    std::optional<ClientCriteria> allow;      // empty: everyone
+    std::vector<DeviceSelector> devices;      // [host] that have its class; empty: all
+    Mode mode = Mode::Enforce;                // [host] Monitor: matched and granted, but on no NIC
+    bool log = false;                         // [host] a line in the log for each session that gets the level
+    bool adopt = true;                        // [host] also queue pairs of programs that do not register
+    std::vector<std::string> renamed_from;    // [host] names it had; compared ignoring case, no level has them now
+    bool from_ulp = false;                    // made by a qos-ulps entry ("SimpleQoSLevel_SL3"); cannot be named
     Location location;
 };
 
@@ -154,12 +154,12 @@ struct MatchRule {
     RuleOrigin origin = RuleOrigin::MatchRule;
     std::size_t number = 0;    // 1-based among all rules: match rules first, then ulps, as OpenSM numbers them
     std::string use;
-    std::string ulp;    // "sdp, port-num 10000-20000" for a ulp, else empty
-    std::vector<std::size_t> source;         // indexes into Policy::groups; alternatives
+    std::string ulp;                    // "sdp, port-num 10000-20000" for a ulp, else empty
+    std::vector<std::size_t> source;    // indexes into Policy::groups; alternatives
     std::vector<std::size_t> destination;
     IntervalSet qos_class;
-    IntervalSet service_id;    // includes what `ulp-port` adds
-    IntervalSet pkey;          // masked to 15 bits
+    IntervalSet service_id;                  // includes what `ulp-port` adds
+    IntervalSet pkey;                        // masked to 15 bits
     std::optional<ClientCriteria> client;    // [host]
     std::vector<DeviceSelector> devices;     // [host] alternatives
     std::size_t level = 0;                   // index into Policy::levels
@@ -174,13 +174,13 @@ struct Policy {
     std::vector<PortGroup> groups;
     std::vector<Partition> partitions;
     std::vector<QosClassName> qos_class_names;
-    std::vector<SchedulingNode> nodes;    // parents before children
-    std::vector<QosLevel> levels;         // named levels first, then those made by ulps
-    std::vector<MatchRule> rules;         // in the order of evaluation
-    std::vector<LevelOverride> overrides;    // in the order of levels; at most one of each property
-    std::size_t default_level = 0;        // the level DEFAULT, or the one of `ulp: default`
+    std::vector<SchedulingNode> nodes;                         // parents before children
+    std::vector<QosLevel> levels;                              // named levels first, then those made by ulps
+    std::vector<MatchRule> rules;                              // in the order of evaluation
+    std::vector<LevelOverride> overrides;                      // in the order of levels; at most one of each property
+    std::size_t default_level = 0;                             // the level DEFAULT, or the one of `ulp: default`
     std::vector<std::shared_ptr<const SourceFile>> sources;    // in the order they were merged
-    std::string revision;                 // short hash over the merged sources: equal text, equal revision
+    std::string revision;    // short hash over the merged sources: equal text, equal revision
 
     // By name, ignoring case, as a rule or a request may name it; levels made by ulps are not found.
     [[nodiscard]] const QosLevel* find_level(std::string_view name) const;

@@ -45,7 +45,8 @@ struct Request {
     std::optional<Endpoint> source;
     std::optional<Endpoint> destination;
     std::optional<DeviceNames> device;
-    // The daemon asks for a program that does not register: nothing here is a claim, and what is absent cannot be claimed.
+    // The daemon asks for a program that does not register: nothing here is a claim, and what is absent cannot be
+    // claimed.
     bool of_kernel = false;
     // Only for a path answer (path.h); they play no part in choosing a level.
     std::optional<std::uint8_t> sl;

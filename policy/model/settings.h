@@ -21,9 +21,9 @@ struct Limits {
     std::uint32_t sessions_per_uid = 4096;
     std::uint32_t queue_pairs_per_uid = 65536;
     std::uint32_t queue_pairs_per_session = 16384;
-    std::uint32_t connections_per_uid = 2048;        // of the direct socket
+    std::uint32_t connections_per_uid = 2048;    // of the direct socket
     std::uint32_t requests_per_second_per_uid = 50000;
-    std::uint32_t device_queue = 1024;               // operations waiting for one device
+    std::uint32_t device_queue = 1024;    // operations waiting for one device
 
     friend bool operator==(const Limits&, const Limits&) = default;
 };

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "lib/tree/capabilities.h"
 #include "lib/base/net.h"
 #include "lib/base/units.h"
+#include "lib/tree/capabilities.h"
 
 namespace rdmaqos {
 

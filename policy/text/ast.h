@@ -1,6 +1,6 @@
-// A YAML text as a located tree of scalars, sequences and mappings: what yaml/yaml_reader.h makes and every other reader
-// there walks. Scalars stay text; what they mean is for the reader of a key to say, so that nothing depends on YAML's
-// own ideas of numbers and booleans.
+// A YAML text as a located tree of scalars, sequences and mappings: what yaml/yaml_reader.h makes and every other
+// reader there walks. Scalars stay text; what they mean is for the reader of a key to say, so that nothing depends on
+// YAML's own ideas of numbers and booleans.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct Position {
 };
 
 enum class NodeKind : std::uint8_t {
-    Missing,     // `key:` and nothing behind it
-    Null,        // `key: null` or `key: ~`, written out
+    Missing,    // `key:` and nothing behind it
+    Null,       // `key: null` or `key: ~`, written out
     Scalar,
     Sequence,
     Mapping,

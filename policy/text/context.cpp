@@ -57,8 +57,7 @@ bool Context::wants_suggestions() const
     return diagnostics_.error_count() + diagnostics_.warning_count() < Diagnostics::kMaxKept;
 }
 
-std::string Context::suggest(std::string_view word, std::span<const std::string_view> candidates,
-                             std::string otherwise)
+std::string Context::suggest(std::string_view word, std::span<const std::string_view> candidates, std::string otherwise)
 {
     if (wants_suggestions() && candidates.size() <= comparisons_left_) {
         comparisons_left_ -= candidates.size();

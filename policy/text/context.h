@@ -42,8 +42,7 @@ public:
 
     // The same over the `name` of objects.
     template <typename Objects>
-    [[nodiscard]] std::string suggest_name(std::string_view word, const Objects& objects,
-                                           std::string otherwise = {})
+    [[nodiscard]] std::string suggest_name(std::string_view word, const Objects& objects, std::string otherwise = {})
     {
         std::vector<std::string_view> names;
         if (wants_suggestions()) {

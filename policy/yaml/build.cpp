@@ -136,8 +136,9 @@ std::optional<std::size_t> find_level(Build& build, const Field& field)
     }
     if (const auto now = build.renamed_levels.find(*name)) {
         const QosLevel& renamed = build.policy.levels[*now];
-        build.context.error(*field.value, fmt::format("there is no qos-level `{}` any longer", *name),
-                            fmt::format("write `{}`: only sessions may use a name of its `renamed-from`", renamed.name));
+        build.context.error(
+            *field.value, fmt::format("there is no qos-level `{}` any longer", *name),
+            fmt::format("write `{}`: only sessions may use a name of its `renamed-from`", renamed.name));
         build.context.note(renamed.location, "it is this level now");
         return std::nullopt;
     }

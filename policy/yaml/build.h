@@ -1,5 +1,5 @@
-// What the parts of a policy's sections are built in, and what they share beyond an Assembly. Each part (build_groups.h and so on) reports
-// its mistakes and goes on; build_policy.h calls them in their order.
+// What the parts of a policy's sections are built in, and what they share beyond an Assembly. Each part (build_groups.h
+// and so on) reports its mistakes and goes on; build_policy.h calls them in their order.
 #pragma once
 
 #include <cstddef>
@@ -43,10 +43,10 @@ struct Build : Assembly {
     const Sections& sections;
     NameIndex nodes;
     std::unordered_map<std::string, std::uint16_t> class_numbers;    // by name in lower case
-    std::vector<RateFields> node_fields;     // parallel to policy.nodes
-    std::vector<FormerName> former_names;    // of all levels, in their order
-    NameIndex renamed_levels;                // by former name
-    std::vector<RateFields> level_fields;    // parallel to the named ones of policy.levels
+    std::vector<RateFields> node_fields;                             // parallel to policy.nodes
+    std::vector<FormerName> former_names;                            // of all levels, in their order
+    NameIndex renamed_levels;                                        // by former name
+    std::vector<RateFields> level_fields;                            // parallel to the named ones of policy.levels
 };
 
 // Of two values that do not go together, the one to report: the second, if an override has brought it in.

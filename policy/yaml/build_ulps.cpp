@@ -20,16 +20,16 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::array<Choice<Ulp>, 11> kUlps{{{"default", Ulp::Default},
-                                            {"sdp", Ulp::Sdp},
-                                            {"rds", Ulp::Rds},
-                                            {"iser", Ulp::Iser},
-                                            {"srp", Ulp::Srp},
-                                            {"ipoib", Ulp::Ipoib},
-                                            {"any", Ulp::Any},
-                                            {"lustre", Ulp::Lustre},
-                                            {"nvme-of", Ulp::NvmeOf},
-                                            {"nfs-rdma", Ulp::NfsRdma},
-                                            {"ceph", Ulp::Ceph}}};
+                                             {"sdp", Ulp::Sdp},
+                                             {"rds", Ulp::Rds},
+                                             {"iser", Ulp::Iser},
+                                             {"srp", Ulp::Srp},
+                                             {"ipoib", Ulp::Ipoib},
+                                             {"any", Ulp::Any},
+                                             {"lustre", Ulp::Lustre},
+                                             {"nvme-of", Ulp::NvmeOf},
+                                             {"nfs-rdma", Ulp::NfsRdma},
+                                             {"ceph", Ulp::Ceph}}};
 constexpr std::array kUlpKeys{"ulp"sv,
                               "use"sv,
                               "port-num"sv,

@@ -165,7 +165,8 @@ void NamedObjects::remove(Context& context, const Node& entry, const std::string
     }
     for (std::size_t i = 0; i + 1 < entry.children.size(); i += 2) {
         if (entry.children[i].text != "name" && entry.children[i].text != "remove") {
-            context.error(entry.children[i], fmt::format("`{}` cannot be combined with `remove: true`", entry.children[i].text),
+            context.error(entry.children[i],
+                          fmt::format("`{}` cannot be combined with `remove: true`", entry.children[i].text),
                           "an object that is removed has no other keys");
         }
     }

@@ -19,9 +19,9 @@ namespace rdmaqos::reader {
 enum class NameCase : bool { Ignored, Matters };
 
 struct NamedObject {
-    std::string name;      // as first written
+    std::string name;    // as first written
     Position name_at;
-    Node mapping;          // merged
+    Node mapping;    // merged
     bool removed = false;
     bool has_unknown_keys = false;    // what it lacks may be a typing mistake
 };
@@ -113,7 +113,7 @@ struct Sections {
     std::vector<Node> rules;
     std::vector<Node> ulps;
     std::vector<Node> setups;
-    std::vector<Node> transients;    // at most one of each file
+    std::vector<Node> transients;              // at most one of each file
     std::vector<OverrideSection> overrides;    // likewise; what is applied is moved out of them
     std::vector<AppliedOverride> applied_overrides;
     std::optional<Position> levels_at;    // the key `qos-levels` of the first file that has one

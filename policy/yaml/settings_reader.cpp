@@ -122,7 +122,8 @@ constexpr std::array kSettings{
     choice<&Settings::unregistered, kUnregistered>("unregistered"),
     duration<Settings, &Settings::drift_interval, 24>("drift-interval"),
     number<Settings, &Settings::leaf_reserve, 0, kHighestReserve>("leaf-reserve"),
-    Setting<Settings>{"socket-group", read_socket_group, [](const Settings& settings) { return settings.socket_group; }},
+    Setting<Settings>{"socket-group", read_socket_group,
+                      [](const Settings& settings) { return settings.socket_group; }},
 };
 constexpr std::array kLimits{
     limit<&Limits::sessions_per_uid>("sessions-per-uid"),

@@ -28,10 +28,10 @@ constexpr std::array kCapabilityKeys{"scheduling"sv, "shares"sv,       "rate-cap
 constexpr std::array kPacingKeys{"types"sv, "min-rate"sv, "max-rate"sv, "table-size"sv, "burst"sv, "typical-packet"sv};
 constexpr std::array<Choice<bool>, 2> kLinkLayers{{{"ethernet", false}, {"infiniband", true}}};
 constexpr std::array<Choice<QueuePairType>, 5> kQueuePairTypes{{{"rc", QueuePairType::Rc},
-                                                       {"uc", QueuePairType::Uc},
-                                                       {"ud", QueuePairType::Ud},
-                                                       {"raw-packet", QueuePairType::RawPacket},
-                                                       {"devx", QueuePairType::Devx}}};
+                                                                {"uc", QueuePairType::Uc},
+                                                                {"ud", QueuePairType::Ud},
+                                                                {"raw-packet", QueuePairType::RawPacket},
+                                                                {"devx", QueuePairType::Devx}}};
 constexpr Bandwidth kDefaultSpeed = Bandwidth::from_gbps(100);
 constexpr Bandwidth kLowestTraffic = Bandwidth::from_kbps(1);
 constexpr Bandwidth kLowestPacing = Bandwidth::from_kbps(1);

@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kBefore = 700ms;
 constexpr auto kAfter = 300ms;
-constexpr int kTries = 3;    // of an attack that misses goals of time only
+constexpr int kTries = 3;              // of an attack that misses goals of time only
 constexpr std::size_t kCalls = 200;    // of Ping and of Register, during an attack
 
 // ---- who is watched ----

@@ -13,8 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kPromised = 126U << 20U;    // with its header below what sd-bus takes
-constexpr std::size_t kDescriptorsOfAWrite = 253;           // the most that go with a write
+constexpr std::uint32_t kPromised = 126U << 20U;     // with its header below what sd-bus takes
+constexpr std::size_t kDescriptorsOfAWrite = 253;    // the most that go with a write
 
 std::string promise(std::uint32_t descriptors = 0)
 {
@@ -34,9 +34,10 @@ TEST(Half, DescriptorsAndSilence)
 {
     // The descriptors go with the first bytes; the second part of the message never comes.
     const auto keep = [](Attacker& me) {
-        crowd(
-            me,
-            {.connections = 100, .again = promise(kDescriptorsOfAWrite), .byte_every = 20ms, .descriptors_each = kDescriptorsOfAWrite});
+        crowd(me, {.connections = 100,
+                   .again = promise(kDescriptorsOfAWrite),
+                   .byte_every = 20ms,
+                   .descriptors_each = kDescriptorsOfAWrite});
     };
     fight({.name = "half a message: 253 descriptors, 100 connections", .squads = {{.deed = keep}}});
 }

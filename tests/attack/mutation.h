@@ -24,7 +24,8 @@ public:
     // `count` calls that are wrong inside only: each can be read, and is answered on its own. `session`: the path of
     // one that the sender has. Their serials count from 1.
     [[nodiscard]] std::vector<Piece> wrong_inside(std::size_t count, const std::string& session);
-    // One that is wrong as a message, and may well end its connection; perhaps with descriptors of which it says nothing.
+    // One that is wrong as a message, and may well end its connection; perhaps with descriptors of which it says
+    // nothing.
     [[nodiscard]] Piece wrong_outside(const std::string& session);
 
 private:

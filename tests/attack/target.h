@@ -17,7 +17,7 @@ namespace rdmaqos::attack {
 // What the daemon holds at one moment.
 struct Footprint {
     std::size_t resident_kib = 0;    // with what its helpers have of their own
-    std::size_t peak_kib = 0;        // of the daemon's resident memory since the last reset_peak(), with the helpers' now
+    std::size_t peak_kib = 0;    // of the daemon's resident memory since the last reset_peak(), with the helpers' now
     std::size_t descriptors = 0;
     std::size_t threads = 0;
 };

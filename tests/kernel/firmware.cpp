@@ -31,8 +31,8 @@ constexpr auto kPatience = 60s;    // of a driver that probes, recovers or remov
 // Somebody may still have a file of it open.
 bool unloads(const std::string& name)
 {
-    return eventually(
-        [&] { return syscall(SYS_delete_module, name.c_str(), O_NONBLOCK) == 0 || errno == ENOENT; }, kPatience);
+    return eventually([&] { return syscall(SYS_delete_module, name.c_str(), O_NONBLOCK) == 0 || errno == ENOENT; },
+                      kPatience);
 }
 
 }    // namespace

@@ -177,7 +177,10 @@ protected:
         }
         netdev = std::filesystem::directory_iterator(interfaces)->path().filename();
     }
-    void set(const std::string& command) const { ASSERT_EQ(system(fmt::format(fmt::runtime(command), netdev).c_str()), 0); }
+    void set(const std::string& command) const
+    {
+        ASSERT_EQ(system(fmt::format(fmt::runtime(command), netdev).c_str()), 0);
+    }
     [[nodiscard]] std::string status() const { return run_ctl(daemon.root(), "status").output; }
 
     std::string netdev;
@@ -188,7 +191,8 @@ TEST_F(KernelShapers, StatusNamesADisciplineThatIsOffloaded)
 {
     EXPECT_THAT(status(), Not(HasSubstr("queueing discipline")));
     set("tc qdisc add dev {} root mqprio num_tc 2 map 0 1 hw 1");
-    EXPECT_THAT(status(), HasSubstr(fmt::format("the queueing discipline mqprio of {} is offloaded to the NIC", netdev)));
+    EXPECT_THAT(status(),
+                HasSubstr(fmt::format("the queueing discipline mqprio of {} is offloaded to the NIC", netdev)));
     set("tc qdisc del dev {} root");
     set("tc qdisc add dev {} root mqprio num_tc 2 map 0 1 queues 1@0 1@1 hw 0");
     EXPECT_THAT(status(), Not(HasSubstr("queueing discipline"))) << "RDMA traffic does not pass it";
@@ -202,7 +206,8 @@ TEST_F(KernelShapers, StatusNamesSharesAndRatesOfTrafficClasses)
     // iproute2 6.1 writes bytes per second where the kernel counts, and mlx5 reads, kilobits: this is 10 Gbit/s.
     set("dcb maxrate set dev {} tc-maxrate 3:80Mbit");
     const std::string said = status();
-    EXPECT_THAT(said, HasSubstr(fmt::format("ETS divides {}: traffic class 0 gets 60 %, traffic class 3 gets 40 %", netdev)));
+    EXPECT_THAT(said,
+                HasSubstr(fmt::format("ETS divides {}: traffic class 0 gets 60 %, traffic class 3 gets 40 %", netdev)));
     EXPECT_THAT(said, HasSubstr(fmt::format("DCB limits {}: traffic class 3 sends 10 Gbit/s at most", netdev)));
     set("dcb ets set dev {} tc-tsa all:strict tc-bw all:0");
     set("dcb maxrate set dev {} tc-maxrate all:0");

@@ -102,9 +102,9 @@ TEST_F(Mlx5, TheSelfTestReadsBackWhatItWrites)
     emulator("set default-share 1");
     const auto report = self_tested(options().self_test);
     EXPECT_EQ(report.mode, AttachMode::Shared);
-    EXPECT_THAT(report.unreadable, ::testing::MatchesRegex(
-                                       "read back a node without a share: node below [0-9]+, share 1, no cap instead "
-                                       "of node below [0-9]+, share 0, no cap"));
+    EXPECT_THAT(report.unreadable,
+                ::testing::MatchesRegex("read back a node without a share: node below [0-9]+, share 1, no cap instead "
+                                        "of node below [0-9]+, share 0, no cap"));
     emulator("set default-share 0");
     emulator("fail query 1 0x5 times 100");
     EXPECT_THAT(self_tested(options().self_test).unreadable, HasSubstr("bad resource"));

@@ -28,9 +28,9 @@ using Bytes = std::vector<std::uint8_t>;
 struct CapturedCall {
     std::uint16_t object = 0;
     std::uint16_t method = 0;
-    std::map<std::uint16_t, Bytes> inputs;            // by attribute; of a handle, its number
+    std::map<std::uint16_t, Bytes> inputs;             // by attribute; of a handle, its number
     std::map<std::uint16_t, std::uint16_t> outputs;    // room
-    std::map<std::uint16_t, Bytes> answers;           // what came back in the outputs
+    std::map<std::uint16_t, Bytes> answers;            // what came back in the outputs
 
     friend bool operator==(const CapturedCall& a, const CapturedCall& b)
     {
@@ -150,8 +150,8 @@ void expect_same(const std::vector<CapturedCall>& theirs, const std::vector<Capt
 {
     ASSERT_FALSE(theirs.empty());
     ASSERT_EQ(ours.size(), 1U);
-    EXPECT_TRUE(theirs.back() == ours.front()) << "libmlx5: " << text_of(theirs.back())
-                                           << "\nours: " << text_of(ours.front());
+    EXPECT_TRUE(theirs.back() == ours.front())
+        << "libmlx5: " << text_of(theirs.back()) << "\nours: " << text_of(ours.front());
 }
 
 // Handle and firmware id of an object that libmlx5 made.
@@ -166,8 +166,8 @@ Made made_by(const std::vector<CapturedCall>& calls)
     Made made;
     const Bytes& handle = answers.at(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE);
     std::memcpy(&made.handle, handle.data(), sizeof(made.handle));
-    made.id = ObjectId{static_cast<std::uint32_t>(
-        get(answers.at(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT), prm::kObjectId))};
+    made.id = ObjectId{
+        static_cast<std::uint32_t>(get(answers.at(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT), prm::kObjectId))};
     return made;
 }
 
@@ -242,9 +242,11 @@ TEST_F(SameBytes, ModifyCarriesOnlyWhatChanges)
     const Made made = made_by(calls_of([&] { leaf = mlx5dv_sched_leaf_create(world_.context, &attributes); }));
     const auto compare = [&](std::uint32_t share, std::uint32_t max_mbps, const ElementChange& change) {
         const auto wanted = element_attr(root_, share, max_mbps);
-        expect_same(calls_of([&] { EXPECT_EQ(mlx5dv_sched_leaf_modify(leaf, &wanted), 0); }), calls_of([&] {
-                        EXPECT_TRUE(devx_modify(fd(), made.handle, modify_element(ElementKind::Leaf, made.id, change)).has_value());
-                    }));
+        expect_same(
+            calls_of([&] { EXPECT_EQ(mlx5dv_sched_leaf_modify(leaf, &wanted), 0); }), calls_of([&] {
+                EXPECT_TRUE(
+                    devx_modify(fd(), made.handle, modify_element(ElementKind::Leaf, made.id, change)).has_value());
+            }));
     };
     compare(60, 0, {60, std::nullopt});
     compare(0, 40000, {std::nullopt, Bandwidth::from_gbps(40)});
@@ -254,7 +256,8 @@ TEST_F(SameBytes, ModifyCarriesOnlyWhatChanges)
     lifted.flags = MLX5DV_SCHED_ELEM_ATTR_FLAGS_MAX_AVG_BW;
     expect_same(calls_of([&] { EXPECT_EQ(mlx5dv_sched_leaf_modify(leaf, &lifted), 0); }), calls_of([&] {
                     const ElementChange change{std::nullopt, std::optional<Bandwidth>()};
-                    EXPECT_TRUE(devx_modify(fd(), made.handle, modify_element(ElementKind::Leaf, made.id, change)).has_value());
+                    EXPECT_TRUE(
+                        devx_modify(fd(), made.handle, modify_element(ElementKind::Leaf, made.id, change)).has_value());
                 }));
     EXPECT_EQ(mlx5dv_sched_leaf_destroy(leaf), 0);
 }
@@ -291,14 +294,13 @@ TEST_P(SameBytesOfQueuePairs, Place)
     ASSERT_EQ(mlx5dv_init_obj(&object, MLX5DV_OBJ_QP), 0);
     const auto compare = [&](mlx5dv_sched_leaf* requester, ObjectId requester_id, mlx5dv_sched_leaf* responder,
                              ObjectId responder_id) {
-        const Mailbox command =
-            GetParam().type == IBV_QPT_RAW_PACKET
-                ? place_send_queue(details.sqn, requester_id)
-                : place_queue_pair(GetParam().state == IBV_QPS_INIT ? QueuePairState::Init : QueuePairState::Rts,
-                                   queue_pair->qp_num, requester_id, responder_id);
-        expect_same(
-            calls_of([&] { EXPECT_EQ(mlx5dv_modify_qp_sched_elem(queue_pair, requester, responder), 0); }),
-            calls_of([&] { EXPECT_TRUE(devx_modify(fd(), queue_pair->handle, command).has_value()); }));
+        const Mailbox command = GetParam().type == IBV_QPT_RAW_PACKET
+                                    ? place_send_queue(details.sqn, requester_id)
+                                    : place_queue_pair(GetParam().state == IBV_QPS_INIT ? QueuePairState::Init
+                                                                                        : QueuePairState::Rts,
+                                                       queue_pair->qp_num, requester_id, responder_id);
+        expect_same(calls_of([&] { EXPECT_EQ(mlx5dv_modify_qp_sched_elem(queue_pair, requester, responder), 0); }),
+                    calls_of([&] { EXPECT_TRUE(devx_modify(fd(), queue_pair->handle, command).has_value()); }));
     };
     compare(leaf, made.id, nullptr, kNoObject);
     if (GetParam().responder) {
@@ -309,14 +311,12 @@ TEST_P(SameBytesOfQueuePairs, Place)
     EXPECT_EQ(mlx5dv_sched_leaf_destroy(leaf), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, SameBytesOfQueuePairs,
-                         ::testing::Values(QueuePairCase{IBV_QPT_RC, IBV_QPS_INIT, true},
-                                           QueuePairCase{IBV_QPT_RC, IBV_QPS_RTS, true},
-                                           QueuePairCase{IBV_QPT_UC, IBV_QPS_INIT, false},
-                                           QueuePairCase{IBV_QPT_UC, IBV_QPS_RTS, false},
-                                           QueuePairCase{IBV_QPT_UD, IBV_QPS_INIT, false},
-                                           QueuePairCase{IBV_QPT_UD, IBV_QPS_RTS, false},
-                                           QueuePairCase{IBV_QPT_RAW_PACKET, IBV_QPS_RTS, false}));
+INSTANTIATE_TEST_SUITE_P(
+    Types, SameBytesOfQueuePairs,
+    ::testing::Values(QueuePairCase{IBV_QPT_RC, IBV_QPS_INIT, true}, QueuePairCase{IBV_QPT_RC, IBV_QPS_RTS, true},
+                      QueuePairCase{IBV_QPT_UC, IBV_QPS_INIT, false}, QueuePairCase{IBV_QPT_UC, IBV_QPS_RTS, false},
+                      QueuePairCase{IBV_QPT_UD, IBV_QPS_INIT, false}, QueuePairCase{IBV_QPT_UD, IBV_QPS_RTS, false},
+                      QueuePairCase{IBV_QPT_RAW_PACKET, IBV_QPS_RTS, false}));
 
 TEST_F(SameBytes, RateLimit)
 {

@@ -1,6 +1,6 @@
 // rdma-qosd on mlx5 devices, with queue pairs that programs make through libibverbs: below the emulator, which plays
-// kernel and firmware, and on a real kernel, where it plays the firmware alone (tests/kernel); on firmware that isolates
-// user contexts, and that does not. What is expected is read from the emulator, never from the daemon.
+// kernel and firmware, and on a real kernel, where it plays the firmware alone (tests/kernel); on firmware that
+// isolates user contexts, and that does not. What is expected is read from the emulator, never from the daemon.
 #include <chrono>
 #include <thread>
 
@@ -89,8 +89,8 @@ TEST(Mlx5Daemon, FourProcessesThreeClassesEveryType)
     }
     EXPECT_EQ(expected.size(), 4 * 3 * kOfProgram);
     EXPECT_EQ(places(emulated_device()), expected);
-    // A class that is fair by process has a leaf for each, the others one; where contexts are isolated, each program has
-    // leaves of its own.
+    // A class that is fair by process has a leaf for each, the others one; where contexts are isolated, each program
+    // has leaves of its own.
     std::set<std::uint32_t> leaves;
     const auto device = emulated_device();
     for (const auto& each : device.at("queue-pairs")) {
@@ -131,9 +131,14 @@ TEST(Mlx5Daemon, EveryQueuePairOfTheHostIsListed)
         for (const auto& each : *reply->front().as<std::vector<bus::Dict>>()) {
             // On a kernel there are its own too.
             if (text_of(each, "outside") != "kernel") {
-                found[static_cast<std::uint32_t>(each.find("number")->as_unsigned().value())] =
-                    text_of(each, "type") + " " + text_of(each, "state") + " " + text_of(each, "leaf") + " " +
-                    text_of(each, "outside");
+                found[static_cast<std::uint32_t>(each.find("number")->as_unsigned().value())] = text_of(each, "type") +
+                                                                                                " " +
+                                                                                                text_of(each, "state") +
+                                                                                                " " +
+                                                                                                text_of(each, "leaf") +
+                                                                                                " " +
+                                                                                                text_of(each,
+                                                                                                        "outside");
             }
         }
         return found;
@@ -220,7 +225,8 @@ TEST(Mlx5Daemon, StatesAreToldApart)
     Program program(daemon);
     EXPECT_THAT(text_of(program.attach(program.make(IBV_QPT_RC, IBV_QPS_RTR)), "reason"),
                 HasSubstr("is in RTR, and only in INIT or RTS"));
-    EXPECT_THAT(text_of(program.attach(program.make(IBV_QPT_RC, IBV_QPS_RESET)), "reason"), HasSubstr("brought to INIT"));
+    EXPECT_THAT(text_of(program.attach(program.make(IBV_QPT_RC, IBV_QPS_RESET)), "reason"),
+                HasSubstr("brought to INIT"));
     ibv_qp* failed = program.make(IBV_QPT_UD);
     ibv_qp_attr error{};
     error.qp_state = IBV_QPS_ERR;

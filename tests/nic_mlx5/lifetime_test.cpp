@@ -119,10 +119,9 @@ TEST_F(Mlx5Lifetime, OwnersThatRetryDoNotSeeBusy)
         while (!ending) {
             // What a program does to a queue pair in RTS ...
             for (int i = 0; i < 20; ++i) {
-                EXPECT_EQ(client::retry_busy([&] {
-                              return counted(ibv_modify_qp(kept, &attributes, IBV_QP_MIN_RNR_TIMER));
-                          }),
-                          0);
+                EXPECT_EQ(
+                    client::retry_busy([&] { return counted(ibv_modify_qp(kept, &attributes, IBV_QP_MIN_RNR_TIMER)); }),
+                    0);
             }
             // ... and queue pairs that come and go, without a word.
             ibv_qp* brief = program.make(IBV_QPT_UD, IBV_QPS_RESET);
@@ -134,8 +133,8 @@ TEST_F(Mlx5Lifetime, OwnersThatRetryDoNotSeeBusy)
             program.forget(brief);
         }
         mover.join();
-        printf("modify-lock %s: %d reload moves, %d calls of the owner, %d of them met EBUSY\n", lock, moves,
-               calls, plain);
+        printf("modify-lock %s: %d reload moves, %d calls of the owner, %d of them met EBUSY\n", lock, moves, calls,
+               plain);
         // The answer to a reload does not wait for the moves.
         EXPECT_TRUE(eventually([&] { return places(emulated_device()).at(kept->qp_num) == kPlaceOf[1]; }))
             << emulated_device().dump(2);

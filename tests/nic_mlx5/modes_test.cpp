@@ -106,7 +106,8 @@ TEST_F(Mlx5Modes, WhatIsLostInAProcessIsMadeAgain)
         const std::uint32_t lost_leaf = leaf_of(each);
         emulator(fmt::format("lose mlx5_0 {}", lost_leaf));
         // The check for drift may come before anybody can look: what shows the loss is another leaf.
-        EXPECT_TRUE(eventually([&] { return is_as_before() && leaf_of(each) != lost_leaf; })) << emulated_device().dump(2);
+        EXPECT_TRUE(eventually([&] { return is_as_before() && leaf_of(each) != lost_leaf; }))
+            << emulated_device().dump(2);
     }
     // At once, when it is asked for.
     auto client = daemon.direct();
@@ -183,7 +184,8 @@ TEST_F(Mlx5Modes, TheAnswerIsKeptForCardFirmwareAndKernel)
         kept.push_back(entry.path().filename());
     }
     ASSERT_EQ(kept.size(), 1U) << "two devices of one kind, one answer";
-    EXPECT_THAT(kept[0].string(), AllOf(HasSubstr(on_kernel() ? "FAK0000000001" : "MT_0000000359"), HasSubstr("22.35.1012")));
+    EXPECT_THAT(kept[0].string(),
+                AllOf(HasSubstr(on_kernel() ? "FAK0000000001" : "MT_0000000359"), HasSubstr("22.35.1012")));
     const auto answer = nlohmann::json::parse(std::ifstream(folder / kept[0]));
     EXPECT_EQ(answer.at("steps").back().at("name"), "busy leaf refuses to be destroyed");
     EXPECT_EQ(answer.at("steps").back().at("passed"), false);

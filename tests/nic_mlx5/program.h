@@ -126,8 +126,7 @@ public:
     }
     Result<void> detach(std::uint32_t number)
     {
-        auto reply = client_.call(session_, bus::names::kSession, "Detach",
-                                  {bus::Value(device_), bus::Value(number)});
+        auto reply = client_.call(session_, bus::names::kSession, "Detach", {bus::Value(device_), bus::Value(number)});
         return reply ? Result<void>() : fail(reply.error());
     }
     Result<void> set_rate(std::uint32_t number, const bus::Dict& rate)
@@ -253,7 +252,10 @@ class Trace {
 public:
     Trace() : child_({RDMAQOS_EMULATOR, "trace", "--json"}, {}, dir_.path() / "trace")
     {
-        if (!eventually([this] { mark(); return !lines().empty(); })) {
+        if (!eventually([this] {
+                mark();
+                return !lines().empty();
+            })) {
             throw std::runtime_error("no trace");
         }
         start_ = settled();

@@ -1,5 +1,5 @@
-// rdma-qosd is killed and started again, with what it left in the service manager's store. What is expected is read from
-// the emulator: its elements, where queue pairs are, and what was written.
+// rdma-qosd is killed and started again, with what it left in the service manager's store. What is expected is read
+// from the emulator: its elements, where queue pairs are, and what was written.
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -66,7 +66,8 @@ TEST_F(Mlx5Restart, AnUnchangedPolicyWritesNothing)
     EXPECT_THAT(trace.writes(), IsEmpty());
     EXPECT_EQ(tree_of(emulated_device()), tree_of(before));
     EXPECT_EQ(places(emulated_device()), places(before));
-    EXPECT_THAT(daemon.said(), HasSubstr("mlx5_0/1: goes on with 4 elements and 1 queue pair that an earlier rdma-qosd left"));
+    EXPECT_THAT(daemon.said(),
+                HasSubstr("mlx5_0/1: goes on with 4 elements and 1 queue pair that an earlier rdma-qosd left"));
     printf("ready after %lld ms\n",
            static_cast<long long>(std::chrono::duration_cast<std::chrono::milliseconds>(daemon.ready_after).count()));
 }
@@ -315,7 +316,8 @@ TEST_F(Mlx5Restart, ARecordThatIsDamagedCostsATreeAndNothingElse)
     EXPECT_EQ(place_of(number), kInRpc);
     daemon.restart();
     ASSERT_EQ(error_of(program.register_again(daemon.direct())), "absent");
-    EXPECT_TRUE(eventually([&] { return ways(emulated_device()) == tree; })) << "the first tree went with the second daemon";
+    EXPECT_TRUE(eventually([&] { return ways(emulated_device()) == tree; }))
+        << "the first tree went with the second daemon";
     EXPECT_EQ(leaked_elements(), 0U);
 }
 

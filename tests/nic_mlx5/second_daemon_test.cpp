@@ -40,7 +40,8 @@ private:
 std::vector<fs::path> lock_files()
 {
     std::vector<fs::path> files;
-    for (const auto& device : fs::directory_iterator(fs::path(getenv("SYSFS_PATH")) / "class/infiniband")) {    // NOLINT(concurrency-mt-unsafe)
+    for (const auto& device : fs::directory_iterator(fs::path(getenv("SYSFS_PATH")) /
+                                                     "class/infiniband")) {    // NOLINT(concurrency-mt-unsafe)
         files.push_back(device.path() / "device/resource0");
     }
     return files;
@@ -92,8 +93,8 @@ TEST_F(SecondDaemon, EndsByTheLockBeforeItOpensADevice)
     expect_that_a_second_ends(first);
 }
 
-// As where both are in network namespaces of their own, which do not share sysfs: here, because a lock that others could
-// take is not taken.
+// As where both are in network namespaces of their own, which do not share sysfs: here, because a lock that others
+// could take is not taken.
 TEST_F(SecondDaemon, EndsWithoutALockByWhatNetlinkTells)
 {
     for (const auto& file : lock_files()) {

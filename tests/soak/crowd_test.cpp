@@ -1,7 +1,7 @@
-// A thousand RDMA programs with eight queue pairs each on an emulated device, by the direct socket and with the settings
-// as shipped: they register, attach, are killed and come again while the policy is reloaded, for RDMAQOS_SOAK_SECONDS
-// (20). Afterwards every living queue pair is in its leaf, and nothing is left of the dead. On a real kernel
-// (tests/kernel): 200 of them, killed at a slower pace, because its processor is emulated.
+// A thousand RDMA programs with eight queue pairs each on an emulated device, by the direct socket and with the
+// settings as shipped: they register, attach, are killed and come again while the policy is reloaded, for
+// RDMAQOS_SOAK_SECONDS (20). Afterwards every living queue pair is in its leaf, and nothing is left of the dead. On a
+// real kernel (tests/kernel): 200 of them, killed at a slower pace, because its processor is emulated.
 #include <chrono>
 #include <climits>
 #include <random>
@@ -114,7 +114,8 @@ std::size_t misplaced(const Crowd& crowd)
 
 TEST(Crowd, IsServedAndLeavesNothing)
 {
-    const auto processes = static_cast<std::uint32_t>(from_environment("RDMAQOS_SOAK_PROCESSES", on_kernel() ? 200 : 1000));
+    const auto processes = static_cast<std::uint32_t>(
+        from_environment("RDMAQOS_SOAK_PROCESSES", on_kernel() ? 200 : 1000));
     const auto time = std::chrono::seconds(from_environment("RDMAQOS_SOAK_SECONDS", 20));
     Daemon daemon(on_emulator());
     const pid_t pid = daemon.process().pid();

@@ -133,11 +133,11 @@ TEST(Soak, NothingIsLeftOfClientsThatAreGone)
             ASSERT_FALSE(clients[victim]->has_ended()) << "a client ended by itself";
             clients[victim]->signal(SIGKILL);
         }
-        clients[victim] =
-            std::make_unique<Child>([socket = daemon.socket(), victim] { live(socket, victim + 1); });
+        clients[victim] = std::make_unique<Child>([socket = daemon.socket(), victim] { live(socket, victim + 1); });
         const auto choice = random() % 4;
         daemon.dir().write("etc/rdma-qos/policy.yaml",
-                           choice == 0 ? "version: 1\nbroken: [" : policy(40 + static_cast<unsigned>(random() % 50), choice != 1));
+                           choice == 0 ? "version: 1\nbroken: ["
+                                       : policy(40 + static_cast<unsigned>(random() % 50), choice != 1));
         const auto reloaded = manager.call(names::kRoot, names::kManager, "Reload", {});
         ASSERT_EQ(reloaded.has_value(), choice != 0) << (reloaded ? "" : reloaded.error().message);
         ++reloads;

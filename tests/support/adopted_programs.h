@@ -133,8 +133,8 @@ public:
             return fail(*found->second.not_admitted);
         }
         const bool is_its = ref.owner_pid == found->second.process &&
-                            (ref.file == nullptr || (ref.file == file_of(ref.owner_pid, device) &&
-                                                     ref.handle == found->second.found.handle));
+                            (ref.file == nullptr ||
+                             (ref.file == file_of(ref.owner_pid, device) && ref.handle == found->second.found.handle));
         return is_its ? Result<Admission>(Admission{}) : fail(ErrorCode::NotOwner, "it is another process's");
     }
     Result<void> place(const std::string& device, const QueuePairRef& ref)
@@ -148,7 +148,7 @@ public:
         return {};
     }
 
-    std::atomic<std::size_t> at_once = 100;    // handles that a search looks at
+    std::atomic<std::size_t> at_once = 100;                          // handles that a search looks at
     std::function<void(const std::string& device)> before_search;    // on its thread; set while it does nothing
     std::function<void()> before_admission;    // on the device's thread; set while it does nothing
 
@@ -186,8 +186,8 @@ public:
     }
 
     std::string unavailable;
-    std::optional<Error> error;                // set while nobody is asked
-    std::function<void()> before_answer;       // on the thread that asks; set while nobody is asked
+    std::optional<Error> error;             // set while nobody is asked
+    std::function<void()> before_answer;    // on the thread that asks; set while nobody is asked
 
 private:
     const std::shared_ptr<Programs> programs_;

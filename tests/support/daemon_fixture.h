@@ -1,5 +1,5 @@
-// The real rdma-qosd below a temporary root, with simulated devices (or emulated ones, emulated_nics.h) and, if wanted, a private system bus that uses our
-// shipped bus policy. Everything it starts ends with it.
+// The real rdma-qosd below a temporary root, with simulated devices (or emulated ones, emulated_nics.h) and, if wanted,
+// a private system bus that uses our shipped bus policy. Everything it starts ends with it.
 #pragma once
 
 #include <filesystem>

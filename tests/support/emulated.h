@@ -117,10 +117,7 @@ public:
     }
 
 private:
-    static void say(const std::string& what)
-    {
-        std::ofstream("/dev/kmsg") << "kernel suite: " << what << std::flush;
-    }
+    static void say(const std::string& what) { std::ofstream("/dev/kmsg") << "kernel suite: " << what << std::flush; }
 
     std::size_t before_ = 0;
 };

@@ -30,7 +30,10 @@ std::filesystem::path directory()
 
 ibv_qp_type type_of(const std::string& name)
 {
-    return name == "uc" ? IBV_QPT_UC : name == "ud" ? IBV_QPT_UD : name == "raw-packet" ? IBV_QPT_RAW_PACKET : IBV_QPT_RC;
+    return name == "uc"           ? IBV_QPT_UC
+           : name == "ud"         ? IBV_QPT_UD
+           : name == "raw-packet" ? IBV_QPT_RAW_PACKET
+                                  : IBV_QPT_RC;
 }
 
 // What this process has open. A forked copy has its own: the queue pairs of its parent are not its.
@@ -119,9 +122,9 @@ EmulatedNics::EmulatedNics(const std::filesystem::path& devices, const std::file
 {
     std::filesystem::remove_all(directory());
     // The emulator is not below an emulator.
-    std::vector<std::string> command{"/usr/bin/env", "-u",          "LD_PRELOAD",         "-u",        "RDMA_QOS_EMULATOR",
-                                     RDMAQOS_EMULATOR, "serve", "--directory", directory().string(), "--devices",
-                                     devices.string()};
+    std::vector<std::string> command{
+        "/usr/bin/env", "-u",          "LD_PRELOAD",         "-u",        "RDMA_QOS_EMULATOR", RDMAQOS_EMULATOR,
+        "serve",        "--directory", directory().string(), "--devices", devices.string()};
     if (isolated()) {
         command.emplace_back("--isolate-queue-groups");
     }

@@ -1,7 +1,7 @@
 // Emulated mlx5 devices below the daemon of a test, instead of simulated ones in it.
 //
-// tests/integration/daemon/emulated.sh runs a test program so. The environment of a process says for all its life where the
-// emulator is, so the devices of every test are served in the same directory, one emulator after the other.
+// tests/integration/daemon/emulated.sh runs a test program so. The environment of a process says for all its life where
+// the emulator is, so the devices of every test are served in the same directory, one emulator after the other.
 #pragma once
 
 #include <filesystem>
@@ -37,8 +37,8 @@ private:
 // `rdma-qos-emulator ctl WORDS`, without a process: some tests make thousands of queue pairs. False: refused.
 bool order(const std::vector<std::string>& words);
 
-// What Attach wants to know of a queue pair of this process with this number and type ("rc", "raw-packet"), which is made and
-// brought to RTS the first time. Where there is no such device, or the number cannot be, only what was given.
+// What Attach wants to know of a queue pair of this process with this number and type ("rc", "raw-packet"), which is
+// made and brought to RTS the first time. Where there is no such device, or the number cannot be, only what was given.
 [[nodiscard]] bus::Dict emulated_queue_pair(const std::string& device, std::uint32_t number, const std::string& type);
 
 }    // namespace rdmaqos::test

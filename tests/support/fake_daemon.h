@@ -1,5 +1,5 @@
-// What a client library meets: something that listens at a socket and answers D-Bus calls as a test says, older or newer than
-// rdma-qosd, wrong, late, or not at all.
+// What a client library meets: something that listens at a socket and answers D-Bus calls as a test says, older or
+// newer than rdma-qosd, wrong, late, or not at all.
 #pragma once
 
 #include <atomic>
@@ -50,7 +50,8 @@ public:
         sockaddr_un address{};
         address.sun_family = AF_UNIX;
         std::strncpy(address.sun_path, path_.c_str(), sizeof(address.sun_path) - 1);
-        if (bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 || listen(listener_, 128) != 0) {
+        if (bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
+            listen(listener_, 128) != 0) {
             throw std::runtime_error("the fake daemon cannot listen");
         }
         ending_ = false;
@@ -106,7 +107,8 @@ private:
         }
         const auto method = self.methods_.find(member);
         if (method == self.methods_.end()) {
-            return sd_bus_reply_method_errorf(message, SD_BUS_ERROR_UNKNOWN_METHOD, "Unknown method %s", member.c_str());
+            return sd_bus_reply_method_errorf(message, SD_BUS_ERROR_UNKNOWN_METHOD, "Unknown method %s",
+                                              member.c_str());
         }
         const int result = method->second(message);
         return result < 0 ? sd_bus_error_set_errno(error, result) : 1;

@@ -28,14 +28,15 @@ inline std::string read_text(const std::string& path)
 inline void expect_golden(const std::string& name, const std::string& actual)
 {
     std::string path = source_dir();
-    path.append("/tests/golden/").append(name);    // gcc 12 warns of a sum that is inlined
+    path.append("/tests/golden/").append(name);         // gcc 12 warns of a sum that is inlined
     ::testing::Test::RecordProperty("golden", name);    // tools/test.sh counts them
     if (std::getenv("RDMAQOS_UPDATE_GOLDEN") != nullptr) {
         std::ofstream(path, std::ios::binary) << actual;
         return;
     }
     std::ifstream exists(path);
-    ASSERT_TRUE(exists.good()) << path << " is missing; write it with RDMAQOS_UPDATE_GOLDEN=1. It would be:\n" << actual;
+    ASSERT_TRUE(exists.good()) << path << " is missing; write it with RDMAQOS_UPDATE_GOLDEN=1. It would be:\n"
+                               << actual;
     EXPECT_EQ(read_text(path), actual) << "differs from " << path;
 }
 

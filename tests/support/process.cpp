@@ -33,7 +33,8 @@ std::vector<char*> pointers(const std::vector<std::string>& texts)
 
 constexpr const char* kListenPid = "LISTEN_PID=";
 
-// In the child, which may only do what is safe in a signal handler: descriptors from 3 on, and its pid behind `variable`.
+// In the child, which may only do what is safe in a signal handler: descriptors from 3 on, and its pid behind
+// `variable`.
 void pass(const std::vector<int>& descriptors, char* variable)
 {
     constexpr int kFirst = 3;
@@ -176,13 +177,13 @@ PrivateBus::PrivateBus(const std::filesystem::path& folder)
     const auto config = folder / "bus.conf";
     std::filesystem::create_directories(folder / "bus.d");
     std::filesystem::copy_file(std::filesystem::path(RDMAQOS_SOURCE_DIR) / "config/org.rdmaqos1.conf",
-                               folder / "bus.d/org.rdmaqos1.conf",
-                               std::filesystem::copy_options::overwrite_existing);
+                               folder / "bus.d/org.rdmaqos1.conf", std::filesystem::copy_options::overwrite_existing);
     std::ofstream(config) << R"(<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig>
   <type>system</type>
-  <listen>unix:path=)" << socket.string() << R"(</listen>
+  <listen>unix:path=)" << socket.string()
+                          << R"(</listen>
   <auth>EXTERNAL</auth>
   <policy context="default">
     <allow user="*"/>
@@ -201,14 +202,15 @@ PrivateBus::PrivateBus(const std::filesystem::path& folder)
   <policy user="root">
     <allow own="org.freedesktop.PolicyKit1"/>
   </policy>
-  <includedir>)" << (folder / "bus.d").string() << R"(</includedir>
+  <includedir>)" << (folder / "bus.d").string()
+                          << R"(</includedir>
 </busconfig>
 )";
     address_ = "unix:path=" + socket.string();
-    process_ = std::make_unique<Child>(
-        std::vector<std::string>{"/usr/bin/dbus-daemon", "--config-file=" + config.string(), "--nofork", "--nopidfile",
-                                 "--nosyslog"},
-        std::vector<std::string>{}, folder / "bus.log");
+    process_ = std::make_unique<Child>(std::vector<std::string>{"/usr/bin/dbus-daemon",
+                                                                "--config-file=" + config.string(), "--nofork",
+                                                                "--nopidfile", "--nosyslog"},
+                                       std::vector<std::string>{}, folder / "bus.log");
     if (!eventually([&] { return accepts(socket); })) {
         std::ifstream log(folder / "bus.log");
         throw std::runtime_error("dbus-daemon does not start: " + std::string(std::istreambuf_iterator<char>(log), {}));

@@ -1,5 +1,5 @@
-// What rdma-qosd serves, on a thread of this process: service and transports on a loop, with devices that a test adds and
-// changes. Clients come by the direct socket below the root and by the system bus of DBUS_SYSTEM_BUS_ADDRESS.
+// What rdma-qosd serves, on a thread of this process: service and transports on a loop, with devices that a test adds
+// and changes. Clients come by the direct socket below the root and by the system bus of DBUS_SYSTEM_BUS_ADDRESS.
 #pragma once
 
 #include <exception>

@@ -91,8 +91,7 @@ protected:
 
     ModelBackend& add_device(const std::string& name, std::optional<Capabilities> capabilities = std::nullopt)
     {
-        auto backend =
-            std::make_unique<ModelBackend>(new_device(name), capabilities.value_or(default_capabilities()));
+        auto backend = std::make_unique<ModelBackend>(new_device(name), capabilities.value_or(default_capabilities()));
         ModelBackend& kept = *backend;
         service->add_device(std::move(backend));
         settle();
@@ -176,7 +175,7 @@ protected:
     TempDir root;
     // On the thread that reads policies, when one names a user. Set while none is read.
     std::function<void()> while_reading;
-    std::function<HostSurvey()> survey_host;    // of the service that start() makes
+    std::function<HostSurvey()> survey_host;              // of the service that start() makes
     std::function<void(ServiceOptions&)> more_options;    // of it, too
     ManualLoop loop;
     std::uint64_t devices = 0;

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <sys/eventfd.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>

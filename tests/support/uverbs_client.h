@@ -120,10 +120,7 @@ struct DevxAnswer {
     std::uint32_t handle = 0;
 
     [[nodiscard]] std::uint64_t status() const { return get(mailbox, mlx5::prm::kStatus); }
-    [[nodiscard]] std::uint32_t id() const
-    {
-        return static_cast<std::uint32_t>(get(mailbox, mlx5::prm::kObjectId));
-    }
+    [[nodiscard]] std::uint32_t id() const { return static_cast<std::uint32_t>(get(mailbox, mlx5::prm::kObjectId)); }
 };
 
 struct ElementFields {

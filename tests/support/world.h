@@ -51,9 +51,7 @@ inline ctl::World world_of(const Service& service)
     world.manager.mode = "enforce";
     world.manager.policy_revision = "some";
     for (const auto& level : service.policy()->levels) {
-        world.manager.levels.push_back(told([&](bus::Writer& writer) {
-            write(writer, *service.policy(), level, {});
-        }));
+        world.manager.levels.push_back(told([&](bus::Writer& writer) { write(writer, *service.policy(), level, {}); }));
     }
     for (const auto& key : service.devices()) {
         world.devices.push_back(view_of(*service.device(key)));

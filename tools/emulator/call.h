@@ -1,7 +1,7 @@
 // One ioctl in progress: its attributes, the caller's memory behind them, and the answer.
 //
-// As in the kernel, input of up to 8 bytes stands in the attribute itself, longer input and all output behind a pointer,
-// and handles and descriptors have length 0.
+// As in the kernel, input of up to 8 bytes stands in the attribute itself, longer input and all output behind a
+// pointer, and handles and descriptors have length 0.
 #pragma once
 
 #include <algorithm>
@@ -105,7 +105,7 @@ public:
     template <typename T>
     void out_as(std::uint16_t id, const T& value);
     void out_handle(std::uint16_t id, std::uint32_t handle);
-    void out_descriptor(std::uint16_t id, const UniqueFd& fd);             // the attribute is the number
+    void out_descriptor(std::uint16_t id, const UniqueFd& fd);                           // the attribute is the number
     void out_descriptor_at(std::uint16_t id, std::size_t offset, const UniqueFd& fd);    // a u32 behind the pointer
     [[nodiscard]] std::size_t out_length(std::uint16_t id) const;
 

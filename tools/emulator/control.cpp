@@ -161,8 +161,8 @@ Result<std::string> set_behaviour(Controlled& host, const Words& words)
         if (!time) {
             return fail(time.error());
         }
-        (name == "close-ms" ? behaviour.close_milliseconds : behaviour.call_microseconds) =
-            static_cast<std::uint32_t>(*time);
+        (name == "close-ms" ? behaviour.close_milliseconds
+                            : behaviour.call_microseconds) = static_cast<std::uint32_t>(*time);
         return std::string();
     }
     return wrong(fmt::format("there is no setting `{}`: modify-lock, mailbox-on-error, queue-groups, busy-leaf, "
@@ -334,8 +334,9 @@ Result<std::string> next_queue_pairs(Controlled& host, const Words& words)
         numbers.push_back(static_cast<std::uint32_t>(*number));
     }
     if (!(*device)->order_queue_pairs(numbers)) {
-        return wrong(fmt::format("{} cannot number queue pairs so: a number has 24 bits, is 2 or more, and nobody has it",
-                                 (*device)->name()));
+        return wrong(
+            fmt::format("{} cannot number queue pairs so: a number has 24 bits, is 2 or more, and nobody has it",
+                        (*device)->name()));
     }
     return std::string();
 }

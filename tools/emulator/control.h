@@ -1,5 +1,5 @@
-// rdma-qos-emulator ctl and trace: one request a connection, a JSON list of words; the answer is a line "0" or "1", then
-// text until the end.
+// rdma-qos-emulator ctl and trace: one request a connection, a JSON list of words; the answer is a line "0" or "1",
+// then text until the end.
 #pragma once
 
 #include <string>

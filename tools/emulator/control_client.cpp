@@ -73,9 +73,9 @@ void describe_tree(std::string& text, const Json& before, const Json& device, co
                    std::chrono::duration<double> between, int depth)
 {
     for (const auto& element : device.at("tree")) {
-        const bool is_below = parent == nullptr ? !element.contains("parent")
-                                                : element.contains("parent") &&
-                                                      element.at("parent") == parent->at("id");
+        const bool is_below = parent == nullptr
+                                  ? !element.contains("parent")
+                                  : element.contains("parent") && element.at("parent") == parent->at("id");
         if (!is_below) {
             continue;
         }
@@ -228,7 +228,7 @@ std::string CallSummary::text() const
 
 int show_summary(const std::filesystem::path& directory)
 {
-    struct sigaction action{};
+    struct sigaction action {};
     action.sa_handler = [](int) { interrupted = 1; };    // without SA_RESTART: it ends the waiting
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);

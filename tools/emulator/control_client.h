@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 // Of control.sock in `directory`. The answer is given to `show` as it comes. InvalidArgument: it was refused, and why.
 // Throws std::runtime_error: there is no emulator.
 Result<void> ask(const std::filesystem::path& directory, const std::vector<std::string>& words,
-         const std::function<void(std::string_view)>& show);
+                 const std::function<void(std::string_view)>& show);
 
 // ---- ctl top ----
 

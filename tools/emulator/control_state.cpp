@@ -128,8 +128,7 @@ Result<std::string> describe_state(Controlled& host, const std::vector<std::stri
             for (const auto& entry : device.value(list, Json::array())) {
                 text += "   ";
                 for (const auto& [name, value] : entry.items()) {
-                    text += fmt::format(" {}={}", name,
-                                        value.is_string() ? value.get<std::string>() : value.dump());
+                    text += fmt::format(" {}={}", name, value.is_string() ? value.get<std::string>() : value.dump());
                 }
                 text += "\n";
             }

@@ -1,5 +1,5 @@
-// The caller's side of protocol.h: sends a call and serves the emulator's steps on this process's memory. Only libc, for
-// the preload library.
+// The caller's side of protocol.h: sends a call and serves the emulator's steps on this process's memory. Only libc,
+// for the preload library.
 #pragma once
 
 #include <cerrno>
@@ -132,10 +132,7 @@ private:
         return failure;
     }
 
-    void note(int failure)
-    {
-        failure_ = failure_ == 0 ? failure : failure_;
-    }
+    void note(int failure) { failure_ = failure_ == 0 ? failure : failure_; }
 
     int socket_;
     int received_fd_ = -1;
@@ -226,8 +223,9 @@ inline int call(int file, void* argument)
     return result;
 }
 
-// close() of a connection to the emulator by `close_descriptor`: as close(), it sets errno, and may be called in a signal
-// handler. Where the emulator cannot be asked (it is gone, there are no more descriptors) it closes and does not wait.
+// close() of a connection to the emulator by `close_descriptor`: as close(), it sets errno, and may be called in a
+// signal handler. Where the emulator cannot be asked (it is gone, there are no more descriptors) it closes and does not
+// wait.
 inline int close_file(int file, int (*close_descriptor)(int))
 {
     int ends[2];

@@ -80,8 +80,8 @@ public:
     // Queue pair numbers have 24 bits; the first ones are the device's own.
     [[nodiscard]] std::uint32_t next_queue_pair();
     [[nodiscard]] PacingRows& pacing_rows() { return pacing_rows_; }
-    // The next queue pairs get these, in this order. False, and nothing is ordered: one of them is taken, ordered already,
-    // or no number of a queue pair.
+    // The next queue pairs get these, in this order. False, and nothing is ordered: one of them is taken, ordered
+    // already, or no number of a queue pair.
     [[nodiscard]] bool order_queue_pairs(const std::vector<std::uint32_t>& numbers);
 
     // ---- files ----

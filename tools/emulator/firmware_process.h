@@ -30,8 +30,7 @@ class FirmwareProcess final : public Controlled {
 public:
     // Serves control.sock in `directory`, which exists, until it is destroyed; KernelDevice says what else it does.
     // Throws std::runtime_error when there can be no socket.
-    FirmwareProcess(std::filesystem::path directory, std::vector<ModuleEnd> modules,
-                    const std::function<void()>& gone);
+    FirmwareProcess(std::filesystem::path directory, std::vector<ModuleEnd> modules, const std::function<void()>& gone);
     ~FirmwareProcess() override;
     FirmwareProcess(const FirmwareProcess&) = delete;
     FirmwareProcess& operator=(const FirmwareProcess&) = delete;

@@ -27,8 +27,8 @@ struct CommandHead {
 };
 
 struct KernelDeviceOptions {
-    SimulatedDevice description;        // its name, as the kernel will call it, and what it can do
-    std::filesystem::path control;      // of its module
+    SimulatedDevice description;      // its name, as the kernel will call it, and what it can do
+    std::filesystem::path control;    // of its module
     bool isolate_queue_groups = false;
     bool refuse_busy_leaf = true;
 };

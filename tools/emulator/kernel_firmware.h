@@ -93,8 +93,8 @@ private:
     std::map<std::uint16_t, ContextId> contexts_;    // by uid
     std::uint16_t driver_uid_ = 0;                   // the first one: it is made before programs can open the device
     std::uint16_t last_uid_ = 0;
-    std::map<std::uint32_t, Queue> queues_;       // by number: queue pairs and queues share them
-    std::uint32_t last_number_ = 0xffff;          // as the one after it is the first
+    std::map<std::uint32_t, Queue> queues_;    // by number: queue pairs and queues share them
+    std::uint32_t last_number_ = 0xffff;       // as the one after it is the first
     OrderedNumbers ordered_;
     std::map<std::uint64_t, RateLimit> rates_;    // by index
 };

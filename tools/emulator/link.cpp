@@ -12,8 +12,8 @@ struct Signalling {
 };
 
 constexpr Signalling kSignalling[] = {
-    {1, "SDR", 2.5},  {2, "DDR", 5},     {4, "QDR", 10},    {16, "FDR", 14},
-    {32, "EDR", 25},  {64, "HDR", 50},   {128, "NDR", 100},
+    {1, "SDR", 2.5}, {2, "DDR", 5},   {4, "QDR", 10},    {16, "FDR", 14},
+    {32, "EDR", 25}, {64, "HDR", 50}, {128, "NDR", 100},
 };
 
 struct Width {
@@ -41,7 +41,8 @@ LinkEncoding encode_link(Bandwidth speed)
             }
         }
     }
-    // No real link is as slow as this; sysfs can say it nevertheless, and the one attribute that is left is the slowest.
+    // No real link is as slow as this; sysfs can say it nevertheless, and the one attribute that is left is the
+    // slowest.
     const Signalling& slowest = kSignalling[0];
     if (gbps < 4 * slowest.gbps) {
         return {kWidths[0].code, slowest.code, fmt::format("{} Gb/sec (1X {})", gbps, slowest.name)};

@@ -285,8 +285,8 @@ int serve_firmware(const Options& options)
             return complain(plugged.error().message);
         }
         if (options.plug && !is_found(device->name())) {
-            return complain(fmt::format("the driver makes no {} of what was plugged; see the kernel's messages",
-                                        device->name()));
+            return complain(
+                fmt::format("the driver makes no {} of what was plugged; see the kernel's messages", device->name()));
         }
     }
     fmt::print("export {}={}\n", kDirectoryVariable, described.directory.string());
@@ -343,8 +343,8 @@ int top(const Options& options)
         seconds > kLongest) {
         return complain("usage: top [SECONDS [COUNT]], with 0.01 to 3600 seconds");
     }
-    return show_rates(directory_of(options),
-                      std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)), count);
+    return show_rates(directory_of(options), std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)),
+                      count);
 }
 
 void add_server_options(CLI::App& command, Options& options)
@@ -367,8 +367,7 @@ void add_data_path_option(CLI::App& command, Options& options)
 CLI::App& add_firmware_command(CLI::App& app, Options& options)
 {
     CLI::App& firmware_command = *app.add_subcommand(
-        "firmware",
-        "Firmware of devices that kernel modules play and the kernel's own driver drives, until SIGTERM");
+        "firmware", "Firmware of devices that kernel modules play and the kernel's own driver drives, until SIGTERM");
     add_server_options(firmware_command, options);
     firmware_command.add_option("--directory", options.directory, "Where the socket of ctl goes")->required();
     firmware_command
@@ -376,15 +375,18 @@ CLI::App& add_firmware_command(CLI::App& app, Options& options)
                     "The module, which gives out commands at /dev/MODULE and takes words at /proc/MODULE; several for "
                     "several devices, in the order of their description")
         ->capture_default_str();
-    firmware_command.add_flag("--plug", options.plug, "Has the devices appear, once their commands are answered here, and waits for the driver");
+    firmware_command.add_flag(
+        "--plug", options.plug,
+        "Has the devices appear, once their commands are answered here, and waits for the driver");
     return firmware_command;
 }
 
 CLI::App& add_ctl_command(CLI::App& app, Options& options)
 {
-    CLI::App& ctl_command = *app.add_subcommand("ctl", "Changes how the devices behave\n\n" + control_help() +
-                                                         "  top [SECONDS [COUNT]]                                      "
-                                                         "what moves, every SECONDS (1), COUNT times (no limit)");
+    CLI::App& ctl_command = *app.add_subcommand("ctl",
+                                                "Changes how the devices behave\n\n" + control_help() +
+                                                    "  top [SECONDS [COUNT]]                                      "
+                                                    "what moves, every SECONDS (1), COUNT times (no limit)");
 
     ctl_command.add_option("--directory", options.directory, "Of the emulator; default: the one around this command");
     ctl_command.add_option("words", options.words, "What to do")->required();
@@ -396,8 +398,9 @@ CLI::App& add_ctl_command(CLI::App& app, Options& options)
 
 int main(int argc, char** argv)
 {
-    CLI::App app("Plays mlx5 devices for unmodified libibverbs and libmlx5, and moves their data at the speed of the links "
-                 "they describe, in the order of their scheduling trees.");
+    CLI::App app(
+        "Plays mlx5 devices for unmodified libibverbs and libmlx5, and moves their data at the speed of the links "
+        "they describe, in the order of their scheduling trees.");
     app.require_subcommand(1);
     Options options;
 

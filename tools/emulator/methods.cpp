@@ -76,11 +76,11 @@ void check_attributes(const Call& call, const Method& method)
 {
     std::set<std::uint16_t> seen;
     for (const auto& attribute : call.attributes()) {
-        const bool known =
-            std::find(method.attributes.begin(), method.attributes.end(), attribute.attr_id) !=
-                method.attributes.end() ||
-            std::any_of(method.handles.begin(), method.handles.end(),
-                        [&](const HandleAttribute& handle) { return handle.attribute == attribute.attr_id; });
+        const bool known = std::find(method.attributes.begin(), method.attributes.end(), attribute.attr_id) !=
+                               method.attributes.end() ||
+                           std::any_of(
+                               method.handles.begin(), method.handles.end(),
+                               [&](const HandleAttribute& handle) { return handle.attribute == attribute.attr_id; });
         if (!known && (attribute.flags & UVERBS_ATTR_F_MANDATORY) != 0) {
             throw Failure(EPROTONOSUPPORT);
         }

@@ -30,7 +30,8 @@ public:
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
 
-    // As rdma_lookup_get_uobject(). ENOENT: no such handle; EINVAL: it is of another type; EBUSY: somebody else's call is on it.
+    // As rdma_lookup_get_uobject(). ENOENT: no such handle; EINVAL: it is of another type; EBUSY: somebody else's call
+    // is on it.
     std::shared_ptr<Object> take(std::uint32_t handle, std::optional<ObjectType> type, Access access);
     // Of a handle attribute that the method's table has taken.
     [[nodiscard]] Object& object(std::uint16_t attribute) const;
@@ -76,10 +77,10 @@ struct HandleAttribute {
 struct Method {
     std::uint16_t object = 0;
     std::uint16_t method = 0;
-    std::string_view name;                       // for the trace: "devx-object.create"
-    std::vector<std::uint16_t> attributes;       // that it knows, besides those of `handles`
+    std::string_view name;                    // for the trace: "devx-object.create"
+    std::vector<std::uint16_t> attributes;    // that it knows, besides those of `handles`
     std::vector<HandleAttribute> handles;
-    void (*run)(Context&) = nullptr;             // throws Failure
+    void (*run)(Context&) = nullptr;    // throws Failure
     bool needs_context = true;
 };
 
@@ -96,7 +97,7 @@ inline void nothing(Context&) {}
 struct WriteCommand {
     std::uint32_t command = 0;
     std::string_view name;
-    std::size_t request = 0;     // bytes at least
+    std::size_t request = 0;    // bytes at least
     std::size_t response = 0;
     void (*run)(Context&) = nullptr;
     bool needs_context = true;

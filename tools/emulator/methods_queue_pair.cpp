@@ -142,8 +142,7 @@ void create_qp(Context& context)
     data->verbs_type = static_cast<std::uint8_t>(verbs_type);
     data->type = *type;
     data->cap = call.in_as<ib_uverbs_qp_cap>(UVERBS_ATTR_CREATE_QP_CAP);
-    data->signal_all =
-        (call.value_or(UVERBS_ATTR_CREATE_QP_FLAGS, 0) & IB_UVERBS_QP_CREATE_SQ_SIG_ALL) != 0;
+    data->signal_all = (call.value_or(UVERBS_ATTR_CREATE_QP_FLAGS, 0) & IB_UVERBS_QP_CREATE_SQ_SIG_ALL) != 0;
     check_cap(data->cap);
     if (*type == QueuePairType::RawPacket && !has_capability(call.caller().pid, kNetRaw)) {
         throw Failure(EPERM);
@@ -181,8 +180,7 @@ void destroy_qp(Context& context)
     Object& queue_pair = context.object(UVERBS_ATTR_DESTROY_QP_HANDLE);
     context.call.note("qpn", queue_pair.number);
     context.device.firmware().destroy_queue_pair(queue_pair.number);
-    context.call.out_as(UVERBS_ATTR_DESTROY_QP_RESP,
-                        ib_uverbs_destroy_qp_resp{context.file.settle_events(queue_pair)});
+    context.call.out_as(UVERBS_ATTR_DESTROY_QP_RESP, ib_uverbs_destroy_qp_resp{context.file.settle_events(queue_pair)});
 }
 
 // ---- states ----
@@ -222,8 +220,7 @@ void check_values(const Context& context, ib_uverbs_modify_qp& request)
     };
     refuse_if((mask & IBV_QP_STATE) != 0 && request.qp_state > IBV_QPS_ERR);
     refuse_if((mask & IBV_QP_CUR_STATE) != 0 && request.cur_qp_state > IBV_QPS_ERR);
-    refuse_if((mask & IBV_QP_PORT) != 0 &&
-              (request.port_num == 0 || request.port_num > context.device.ports().size()));
+    refuse_if((mask & IBV_QP_PORT) != 0 && (request.port_num == 0 || request.port_num > context.device.ports().size()));
     refuse_if((mask & IBV_QP_PKEY_INDEX) != 0 && request.pkey_index >= kPkeys);
     refuse_if((mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0 && request.max_rd_atomic > kMaxReadAtomic);
     refuse_if((mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0 && request.max_dest_rd_atomic > kMaxReadAtomic);
@@ -317,8 +314,7 @@ void modify(Context& context, ib_uverbs_modify_qp request, std::optional<std::ui
     const QueuePairState now = state_of(context, *object);
     const auto from = (request.attr_mask & IBV_QP_CUR_STATE) != 0 ? static_cast<QueuePairState>(request.cur_qp_state)
                                                                   : now;
-    const auto to =
-        (request.attr_mask & IBV_QP_STATE) != 0 ? static_cast<QueuePairState>(request.qp_state) : from;
+    const auto to = (request.attr_mask & IBV_QP_STATE) != 0 ? static_cast<QueuePairState>(request.qp_state) : from;
     context.call.note("from", to_string(from));
     context.call.note("to", to_string(to));
     const auto& paced = context.device.capabilities().pacing.supported_types;
@@ -472,8 +468,8 @@ std::vector<WriteCommand> queue_pair_commands()
     return {
         {IB_USER_VERBS_CMD_QUERY_QP, "query-qp", sizeof(ib_uverbs_query_qp), sizeof(ib_uverbs_query_qp_resp), query_qp},
         {IB_USER_VERBS_CMD_MODIFY_QP, "modify-qp", sizeof(ib_uverbs_modify_qp), 0, modify_qp},
-        {IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_MODIFY_QP, "modify-qp-ex",
-         sizeof(ib_uverbs_modify_qp), sizeof(ib_uverbs_ex_modify_qp_resp), modify_qp_ex},
+        {IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_MODIFY_QP, "modify-qp-ex", sizeof(ib_uverbs_modify_qp),
+         sizeof(ib_uverbs_ex_modify_qp_resp), modify_qp_ex},
         {IB_USER_VERBS_CMD_ATTACH_MCAST, "attach-mcast", sizeof(ib_uverbs_attach_mcast), 0, multicast},
         {IB_USER_VERBS_CMD_DETACH_MCAST, "detach-mcast", sizeof(ib_uverbs_attach_mcast), 0, multicast},
     };

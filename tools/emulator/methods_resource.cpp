@@ -142,9 +142,8 @@ void rereg_mr(Context& context)
         check_access(request.access_flags);
         memory.access = request.access_flags;
     }
-    const auto domain = changes_domain
-                            ? context.take(request.pd_handle, ObjectType::ProtectionDomain, Access::Read)
-                            : nullptr;
+    const auto domain = changes_domain ? context.take(request.pd_handle, ObjectType::ProtectionDomain, Access::Read)
+                                       : nullptr;
     if (moves) {
         check_memory(context, request.start, request.length);
         memory.owner = {context.call.caller().pid, context.call.caller().uid};
@@ -231,11 +230,12 @@ void warn_of_unreadable_memory(const Caller& caller)
     if ((error != EPERM && error != EACCES) || last.exchange(caller.pid) == caller.pid) {
         return;
     }
-    fmt::print(stderr,
-               "rdma-qos-emulator: no data moves for process {} of uid {}: its memory cannot be read ({}).\n"
-               "  Run the emulator as that user or as root, or give it CAP_SYS_PTRACE (docker: --cap-add SYS_PTRACE). If\n"
-               "  it has that, look at kernel.yama.ptrace_scope: 3 forbids it to everybody.\n",
-               caller.pid, caller.uid, std::generic_category().message(error));
+    fmt::print(
+        stderr,
+        "rdma-qos-emulator: no data moves for process {} of uid {}: its memory cannot be read ({}).\n"
+        "  Run the emulator as that user or as root, or give it CAP_SYS_PTRACE (docker: --cap-add SYS_PTRACE). If\n"
+        "  it has that, look at kernel.yama.ptrace_scope: 3 forbids it to everybody.\n",
+        caller.pid, caller.uid, std::generic_category().message(error));
 }
 
 // The end of the channel that this process has kept, which the caller knows by this number. Not what the number leads
@@ -405,8 +405,7 @@ void destroy_srq(Context& context)
 {
     Object& queue = context.object(UVERBS_ATTR_DESTROY_SRQ_HANDLE);
     refuse_busy(queue);
-    context.call.out_as(UVERBS_ATTR_DESTROY_SRQ_RESP,
-                        ib_uverbs_destroy_srq_resp{context.file.settle_events(queue)});
+    context.call.out_as(UVERBS_ATTR_DESTROY_SRQ_RESP, ib_uverbs_destroy_srq_resp{context.file.settle_events(queue)});
 }
 
 // ---- address handles: on Ethernet the kernel finds the MAC address ----
@@ -495,49 +494,99 @@ std::vector<Method> resource_methods()
 {
     using enum ObjectType;
     return {
-        {UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, "protection-domain.destroy", {},
-         {{UVERBS_ATTR_DESTROY_PD_HANDLE, ProtectionDomain, Access::Destroy}}, destroy_pd},
-        {UVERBS_OBJECT_PD, MLX5_IB_METHOD_PD_QUERY, "protection-domain.query", {MLX5_IB_ATTR_QUERY_PD_RESP_PDN},
-         {{MLX5_IB_ATTR_QUERY_PD_HANDLE, ProtectionDomain}}, query_pd},
-        {UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, "memory-region.destroy", {},
-         {{UVERBS_ATTR_DESTROY_MR_HANDLE, MemoryRegion, Access::Destroy}}, destroy_mr},
-        {UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, "memory-region.query",
+        {UVERBS_OBJECT_PD,
+         UVERBS_METHOD_PD_DESTROY,
+         "protection-domain.destroy",
+         {},
+         {{UVERBS_ATTR_DESTROY_PD_HANDLE, ProtectionDomain, Access::Destroy}},
+         destroy_pd},
+        {UVERBS_OBJECT_PD,
+         MLX5_IB_METHOD_PD_QUERY,
+         "protection-domain.query",
+         {MLX5_IB_ATTR_QUERY_PD_RESP_PDN},
+         {{MLX5_IB_ATTR_QUERY_PD_HANDLE, ProtectionDomain}},
+         query_pd},
+        {UVERBS_OBJECT_MR,
+         UVERBS_METHOD_MR_DESTROY,
+         "memory-region.destroy",
+         {},
+         {{UVERBS_ATTR_DESTROY_MR_HANDLE, MemoryRegion, Access::Destroy}},
+         destroy_mr},
+        {UVERBS_OBJECT_MR,
+         UVERBS_METHOD_QUERY_MR,
+         "memory-region.query",
          {UVERBS_ATTR_QUERY_MR_RESP_LKEY, UVERBS_ATTR_QUERY_MR_RESP_RKEY, UVERBS_ATTR_QUERY_MR_RESP_LENGTH,
           UVERBS_ATTR_QUERY_MR_RESP_IOVA},
-         {{UVERBS_ATTR_QUERY_MR_HANDLE, MemoryRegion}}, query_mr},
-        {UVERBS_OBJECT_MR, UVERBS_METHOD_ADVISE_MR, "memory-region.advise",
+         {{UVERBS_ATTR_QUERY_MR_HANDLE, MemoryRegion}},
+         query_mr},
+        {UVERBS_OBJECT_MR,
+         UVERBS_METHOD_ADVISE_MR,
+         "memory-region.advise",
          {UVERBS_ATTR_ADVISE_MR_ADVICE, UVERBS_ATTR_ADVISE_MR_FLAGS, UVERBS_ATTR_ADVISE_MR_SGE_LIST},
-         {{UVERBS_ATTR_ADVISE_MR_PD_HANDLE, ProtectionDomain}}, advise_mr},
-        {UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, "completion-queue.create",
+         {{UVERBS_ATTR_ADVISE_MR_PD_HANDLE, ProtectionDomain}},
+         advise_mr},
+        {UVERBS_OBJECT_CQ,
+         UVERBS_METHOD_CQ_CREATE,
+         "completion-queue.create",
          {UVERBS_ATTR_CREATE_CQ_HANDLE, UVERBS_ATTR_CREATE_CQ_CQE, UVERBS_ATTR_CREATE_CQ_USER_HANDLE,
           UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL, UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, UVERBS_ATTR_CREATE_CQ_FLAGS,
           UVERBS_ATTR_CREATE_CQ_RESP_CQE, UVERBS_ATTR_CREATE_CQ_EVENT_FD, UVERBS_ATTR_UHW_IN, UVERBS_ATTR_UHW_OUT},
-         {}, create_cq},
-        {UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_DESTROY, "completion-queue.destroy", {UVERBS_ATTR_DESTROY_CQ_RESP},
-         {{UVERBS_ATTR_DESTROY_CQ_HANDLE, CompletionQueue, Access::Destroy}}, destroy_cq},
-        {UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, "shared-receive-queue.create",
+         {},
+         create_cq},
+        {UVERBS_OBJECT_CQ,
+         UVERBS_METHOD_CQ_DESTROY,
+         "completion-queue.destroy",
+         {UVERBS_ATTR_DESTROY_CQ_RESP},
+         {{UVERBS_ATTR_DESTROY_CQ_HANDLE, CompletionQueue, Access::Destroy}},
+         destroy_cq},
+        {UVERBS_OBJECT_SRQ,
+         UVERBS_METHOD_SRQ_CREATE,
+         "shared-receive-queue.create",
          {UVERBS_ATTR_CREATE_SRQ_HANDLE, UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE, UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE,
           UVERBS_ATTR_CREATE_SRQ_USER_HANDLE, UVERBS_ATTR_CREATE_SRQ_MAX_WR, UVERBS_ATTR_CREATE_SRQ_MAX_SGE,
           UVERBS_ATTR_CREATE_SRQ_LIMIT, UVERBS_ATTR_CREATE_SRQ_MAX_NUM_TAGS, UVERBS_ATTR_CREATE_SRQ_TYPE,
           UVERBS_ATTR_CREATE_SRQ_EVENT_FD, UVERBS_ATTR_CREATE_SRQ_RESP_MAX_WR, UVERBS_ATTR_CREATE_SRQ_RESP_MAX_SGE,
           UVERBS_ATTR_CREATE_SRQ_RESP_SRQ_NUM, UVERBS_ATTR_UHW_IN, UVERBS_ATTR_UHW_OUT},
-         {{UVERBS_ATTR_CREATE_SRQ_PD_HANDLE, ProtectionDomain}}, create_srq},
-        {UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_DESTROY, "shared-receive-queue.destroy", {UVERBS_ATTR_DESTROY_SRQ_RESP},
-         {{UVERBS_ATTR_DESTROY_SRQ_HANDLE, SharedReceiveQueue, Access::Destroy}}, destroy_srq},
-        {UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, "address-handle.destroy", {},
-         {{UVERBS_ATTR_DESTROY_AH_HANDLE, AddressHandle, Access::Destroy}}, nothing},
-        {MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, "uar.alloc",
+         {{UVERBS_ATTR_CREATE_SRQ_PD_HANDLE, ProtectionDomain}},
+         create_srq},
+        {UVERBS_OBJECT_SRQ,
+         UVERBS_METHOD_SRQ_DESTROY,
+         "shared-receive-queue.destroy",
+         {UVERBS_ATTR_DESTROY_SRQ_RESP},
+         {{UVERBS_ATTR_DESTROY_SRQ_HANDLE, SharedReceiveQueue, Access::Destroy}},
+         destroy_srq},
+        {UVERBS_OBJECT_AH,
+         UVERBS_METHOD_AH_DESTROY,
+         "address-handle.destroy",
+         {},
+         {{UVERBS_ATTR_DESTROY_AH_HANDLE, AddressHandle, Access::Destroy}},
+         nothing},
+        {MLX5_IB_OBJECT_UAR,
+         MLX5_IB_METHOD_UAR_OBJ_ALLOC,
+         "uar.alloc",
          {MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET,
           MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID},
-         {}, alloc_uar},
-        {MLX5_IB_OBJECT_PP, MLX5_IB_METHOD_PP_OBJ_ALLOC, "pacing-entry.alloc",
+         {},
+         alloc_uar},
+        {MLX5_IB_OBJECT_PP,
+         MLX5_IB_METHOD_PP_OBJ_ALLOC,
+         "pacing-entry.alloc",
          {MLX5_IB_ATTR_PP_OBJ_ALLOC_HANDLE, MLX5_IB_ATTR_PP_OBJ_ALLOC_CTX, MLX5_IB_ATTR_PP_OBJ_ALLOC_FLAGS,
           MLX5_IB_ATTR_PP_OBJ_ALLOC_INDEX},
-         {}, alloc_pacing_entry},
-        {MLX5_IB_OBJECT_PP, MLX5_IB_METHOD_PP_OBJ_DESTROY, "pacing-entry.destroy", {},
-         {{MLX5_IB_ATTR_PP_OBJ_DESTROY_HANDLE, PacingEntry, Access::Destroy}}, nothing},
-        {MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, "uar.destroy", {},
-         {{MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE, Uar, Access::Destroy}}, nothing},
+         {},
+         alloc_pacing_entry},
+        {MLX5_IB_OBJECT_PP,
+         MLX5_IB_METHOD_PP_OBJ_DESTROY,
+         "pacing-entry.destroy",
+         {},
+         {{MLX5_IB_ATTR_PP_OBJ_DESTROY_HANDLE, PacingEntry, Access::Destroy}},
+         nothing},
+        {MLX5_IB_OBJECT_UAR,
+         MLX5_IB_METHOD_UAR_OBJ_DESTROY,
+         "uar.destroy",
+         {},
+         {{MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE, Uar, Access::Destroy}},
+         nothing},
     };
 }
 

@@ -245,9 +245,9 @@ Datagram counts_of(const Request& request, const Device& device, std::uint16_t f
         }
     }
     const std::pair<const char*, std::size_t> counts[] = {
-        {"pd", objects[ProtectionDomain]}, {"cq", objects[CompletionQueue]},
-        {"qp", objects[QueuePair]},        {"cm_id", 0},
-        {"mr", objects[MemoryRegion]},     {"ctx", contexts},
+        {"pd", objects[ProtectionDomain]},    {"cq", objects[CompletionQueue]},
+        {"qp", objects[QueuePair]},           {"cm_id", 0},
+        {"mr", objects[MemoryRegion]},        {"ctx", contexts},
         {"srq", objects[SharedReceiveQueue]},
     };
     Writer writer(answer_type(RDMA_NLDEV_CMD_RES_GET), flags, request);

@@ -6,14 +6,15 @@
 //                      descriptor of it, wherever that travelled. It leads to uverbs0.7.sock if this is the device's
 //                      seventh appearance
 //     netlink.sock     takes the place of a NETLINK_RDMA socket
-//     uevent.sock      takes the place of a NETLINK_KOBJECT_UEVENT socket: bind() sends its groups (4 bytes) and waits for
+//     uevent.sock      takes the place of a NETLINK_KOBJECT_UEVENT socket: bind() sends its groups (4 bytes) and waits
+//     for
 //                      kSubscribed bytes of zero; then come the datagrams of these groups
 //     control.sock     rdma-qos-emulator ctl and trace
 //
 // Processes share a uverbs file, so nobody is answered on it. A call is one message on the file: CallHeader, then the
-// bytes of the ioctl (struct ib_uverbs_ioctl_hdr and its attributes), then copies of memory that its pointers name (Chunk
-// and bytes, as many as fit), and by SCM_RIGHTS one end of a fresh socket pair, on which the emulator leads the rest of
-// the conversation as the kernel would read and write user memory:
+// bytes of the ioctl (struct ib_uverbs_ioctl_hdr and its attributes), then copies of memory that its pointers name
+// (Chunk and bytes, as many as fit), and by SCM_RIGHTS one end of a fresh socket pair, on which the emulator leads the
+// rest of the conversation as the kernel would read and write user memory:
 //
 //     emulator                          caller
 //     Read {address, length}       ->
@@ -24,9 +25,9 @@
 //
 // Either end that closes early ends the call: EIO for the caller.
 //
-// Who closes the last descriptor of a file waits until all that it held is destroyed, as in the kernel. Whether it is the
-// last one only the emulator can see, so a close is a conversation as well. It begins with a CallHeader of another magic
-// and two descriptors: the conversation's end, and a copy of the file's.
+// Who closes the last descriptor of a file waits until all that it held is destroyed, as in the kernel. Whether it is
+// the last one only the emulator can see, so a close is a conversation as well. It begins with a CallHeader of another
+// magic and two descriptors: the conversation's end, and a copy of the file's.
 //
 //     emulator                          closer
 //                                       closes its own descriptor

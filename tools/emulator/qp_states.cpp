@@ -24,8 +24,8 @@ struct Rule {
 constexpr std::uint32_t kAlternate = IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE;
 constexpr std::uint32_t kConnect = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 constexpr std::uint32_t kResponder = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-constexpr std::uint32_t kRequester =
-    IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_SQ_PSN;
+constexpr std::uint32_t kRequester = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC |
+                                     IBV_QP_SQ_PSN;
 constexpr std::uint32_t kBegin = IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 constexpr std::uint32_t kInitRc = kBegin | IBV_QP_ACCESS_FLAGS;
 constexpr std::uint32_t kInitUd = kBegin | IBV_QP_QKEY;

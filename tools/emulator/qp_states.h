@@ -10,7 +10,7 @@ namespace rdmaqos::emulator {
 
 // May `mask` (enum ibv_qp_attr_mask) take a queue pair of `type` from one state to the other? `rate_limit`: the device
 // paces queue pairs of this type.
-[[nodiscard]] bool transition_is_allowed(QueuePairType type, QueuePairState from, QueuePairState to,
-                                         std::uint32_t mask, bool rate_limit);
+[[nodiscard]] bool transition_is_allowed(QueuePairType type, QueuePairState from, QueuePairState to, std::uint32_t mask,
+                                         bool rate_limit);
 
 }    // namespace rdmaqos::emulator

@@ -78,9 +78,9 @@ struct Message {
     std::vector<std::uint8_t> bytes;
     Caller caller;
     std::vector<UniqueFd> fds;
-    bool whole = false;      // a call
-    bool closes = false;     // the beginning of a close
-    bool maps = false;       // of a mapping
+    bool whole = false;     // a call
+    bool closes = false;    // the beginning of a close
+    bool maps = false;      // of a mapping
 };
 
 Message receive(int socket)

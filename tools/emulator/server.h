@@ -20,8 +20,8 @@
 namespace rdmaqos::emulator {
 
 struct ServerOptions {
-    std::filesystem::path directory;        // exists; protocol.h says what it will hold
-    std::vector<SimulatedDevice> ports;     // those of one name are one device
+    std::filesystem::path directory;       // exists; protocol.h says what it will hold
+    std::vector<SimulatedDevice> ports;    // those of one name are one device
     bool isolate_queue_groups = false;
     bool refuse_busy_leaf = true;
     bool move_data = true;    // else posted work never completes
@@ -73,10 +73,10 @@ private:
             Wakeup
         };
         Kind kind = Kind::Wakeup;
-        UniqueFd fd;                           // not of a File, which has its own
-        std::shared_ptr<Device> device;        // of a DeviceListener
-        std::shared_ptr<UverbsFile> file;      // of a File or Closing
-        UniqueFd copy;                         // of a Closing: of the file's other end
+        UniqueFd fd;                         // not of a File, which has its own
+        std::shared_ptr<Device> device;      // of a DeviceListener
+        std::shared_ptr<UverbsFile> file;    // of a File or Closing
+        UniqueFd copy;                       // of a Closing: of the file's other end
     };
 
     void listen_at(const std::string& name, Peer::Kind kind, const std::shared_ptr<Device>& device);

@@ -17,7 +17,7 @@ namespace rdmaqos::emulator {
 struct CallRecord {
     std::string device;    // "": of none, a mark
     std::uint64_t file = 0;
-    Caller caller;         // thread 0: not known
+    Caller caller;    // thread 0: not known
     std::string method;
     Notes notes;
     int error = 0;

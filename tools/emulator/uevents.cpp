@@ -83,10 +83,11 @@ std::vector<Uevent> uevents_of(const Device& device, UeventAction action)
     for (const auto& each : device.ports()) {
         ++port;
         if (!each.netdev.empty()) {
-            events.push_back({action,
-                              place + "/net/" + each.netdev,
-                              "net",
-                              {{"INTERFACE", each.netdev}, {"IFINDEX", std::to_string(interface_index(device, port))}}});
+            events.push_back(
+                {action,
+                 place + "/net/" + each.netdev,
+                 "net",
+                 {{"INTERFACE", each.netdev}, {"IFINDEX", std::to_string(interface_index(device, port))}}});
         }
     }
     const std::string verbs = fmt::format("uverbs{}", device.index());

@@ -22,7 +22,7 @@ enum class UeventAction : std::uint8_t { Add, Remove };
 
 struct Uevent {
     UeventAction action = UeventAction::Add;
-    std::string path;         // below /sys: "/devices/pci0000:00/0000:08:00.0/infiniband/mlx5_0"
+    std::string path;    // below /sys: "/devices/pci0000:00/0000:08:00.0/infiniband/mlx5_0"
     std::string subsystem;
     std::vector<std::pair<std::string, std::string>> properties;    // besides those that every event has
 };

@@ -41,11 +41,11 @@ enum class ObjectType : std::uint8_t {
 struct QueuePairData {
     std::uint8_t verbs_type = 0;    // enum ib_uverbs_qp_type
     QueuePairType type = QueuePairType::Rc;
-    std::uint32_t port = 0;         // as first set: the kernel remembers it in RESET
+    std::uint32_t port = 0;    // as first set: the kernel remembers it in RESET
     ib_uverbs_qp_cap cap{};
     bool signal_all = false;
-    bool connected = false;         // has been in RTR
-    std::mutex mutex;               // held while its state changes
+    bool connected = false;    // has been in RTR
+    std::mutex mutex;          // held while its state changes
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"    // it ends in an array without a length
     ib_uverbs_modify_qp attributes{};          // as last set
@@ -89,9 +89,9 @@ struct Object {
     std::uint64_t age = 0;         // counts the file's objects
     Creator creator;
     std::uint64_t user_handle = 0;
-    std::uint32_t events = 0;      // asynchronous ones sent for it
+    std::uint32_t events = 0;    // asynchronous ones sent for it
     std::vector<std::shared_ptr<Object>> uses;
-    std::atomic<int> users{0};     // objects that use it: it cannot go before them
+    std::atomic<int> users{0};    // objects that use it: it cannot go before them
     std::variant<std::monostate, std::unique_ptr<QueuePairData>, MemoryRegion, SharedReceiveQueueData,
                  CompletionQueueData, ElementData, DevxQueuePairData, std::shared_ptr<PacingRow>,
                  std::shared_ptr<DoorbellPage>>

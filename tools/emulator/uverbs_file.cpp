@@ -251,7 +251,8 @@ std::uint32_t UverbsFile::settle_events(Object& object)
         int bytes = 0;
         ioctl(queue.read_end.get(), FIONREAD, &bytes);
         std::vector<ib_uverbs_async_event_desc> others;
-        for (std::size_t left = static_cast<std::size_t>(bytes) / sizeof(ib_uverbs_async_event_desc); left > 0; --left) {
+        for (std::size_t left = static_cast<std::size_t>(bytes) / sizeof(ib_uverbs_async_event_desc); left > 0;
+             --left) {
             ib_uverbs_async_event_desc description{};
             if (read(queue.read_end.get(), &description, sizeof(description)) != sizeof(description)) {
                 break;    // the reader was faster

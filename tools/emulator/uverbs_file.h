@@ -105,7 +105,7 @@ private:
     std::map<std::uint32_t, std::shared_ptr<Object>> lost_;    // when the device went
     std::uint64_t added_ = 0;                                  // objects, so far
     std::vector<EventQueue> event_queues_;
-    std::vector<UniqueFd> object_events_;    // the ends that nobody writes to
+    std::vector<UniqueFd> object_events_;                     // the ends that nobody writes to
     std::map<std::pair<dev_t, ino_t>, UniqueFd> channels_;    // the ends that are written to
     std::vector<UniqueFd> closers_;
     bool closers_released_ = false;

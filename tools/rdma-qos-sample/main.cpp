@@ -2,10 +2,10 @@
 //
 //     rdma-qos-sample --device mlx5_0 --level rpc --qps 8 -- sleep 600
 //
-// It makes queue pairs through libibverbs, registers, attaches them, prints what it was granted, and holds them while the
-// command runs. Nothing is sent. What a program has to do for its class is in session.cpp; what it should do when the
-// daemon or the device goes away is in hold() below: a program must work without the daemon, and a queue pair does not
-// survive its device.
+// It makes queue pairs through libibverbs, registers, attaches them, prints what it was granted, and holds them while
+// the command runs. Nothing is sent. What a program has to do for its class is in session.cpp; what it should do when
+// the daemon or the device goes away is in hold() below: a program must work without the daemon, and a queue pair does
+// not survive its device.
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -32,8 +32,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kAgain = 100ms;       // between two attempts to join after a loss
-constexpr auto kPatience = 30s;      // how long a device or the daemon may take to come back
+constexpr auto kAgain = 100ms;     // between two attempts to join after a loss
+constexpr auto kPatience = 30s;    // how long a device or the daemon may take to come back
 
 struct Options {
     std::filesystem::path root;

@@ -77,12 +77,12 @@ Result<void> bring_to_rts(ibv_qp& queue_pair, std::uint8_t port)
     for (const ibv_qp_state state : {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS}) {
         attributes->qp_state = state;
         const int mask = mask_for(queue_pair.qp_type, state);
-        // A registered queue pair may be busy for a moment because rdma-qosd is moving it: such calls are tried again. Here
-        // it is not registered yet, but a program changes states later as well, so the example does it everywhere.
+        // A registered queue pair may be busy for a moment because rdma-qosd is moving it: such calls are tried again.
+        // Here it is not registered yet, but a program changes states later as well, so the example does it everywhere.
         const int error = client::retry_busy([&] { return ibv_modify_qp(&queue_pair, &*attributes, mask); });
         if (error != 0) {
-            return fail(verbs_error(error, fmt::format("queue pair {} to state {}", queue_pair.qp_num,
-                                                       static_cast<int>(state))));
+            return fail(verbs_error(
+                error, fmt::format("queue pair {} to state {}", queue_pair.qp_num, static_cast<int>(state))));
         }
     }
     return {};

@@ -27,7 +27,8 @@ using Owned = std::unique_ptr<T, FreeVerbs>;
 
 class QueuePairs {
 public:
-    // Opens the device by its name ("mlx5_0") and makes `count` queue pairs at `port`, each in RTS, connected to itself.
+    // Opens the device by its name ("mlx5_0") and makes `count` queue pairs at `port`, each in RTS, connected to
+    // itself.
     [[nodiscard]] static Result<QueuePairs> make(const std::string& device, std::uint8_t port, ibv_qp_type type,
                                                  std::size_t count);
 

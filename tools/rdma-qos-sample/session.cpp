@@ -61,7 +61,8 @@ Result<Session> register_session(bus::Client& client, const Wish& wish)
     if (!wish.level.empty()) {
         request.set("level", wish.level);
     }
-    const auto reply = client.call(bus::names::kRoot, bus::names::kManager, "Register", {bus::Value(std::move(request))});
+    const auto reply = client.call(bus::names::kRoot, bus::names::kManager, "Register",
+                                   {bus::Value(std::move(request))});
     if (!reply) {
         return fail(reply.error());
     }
@@ -83,13 +84,14 @@ Result<Session> join(bus::Client& client, const Wish& wish, const QueuePairs& qu
     }
     std::vector<bus::Dict> dicts;
     for (ibv_qp* each : queue_pairs.all()) {
-        const std::string& destination =
-            wish.destinations.empty() ? std::string() : wish.destinations[dicts.size() % wish.destinations.size()];
+        const std::string& destination = wish.destinations.empty()
+                                             ? std::string()
+                                             : wish.destinations[dicts.size() % wish.destinations.size()];
         dicts.push_back(describe_queue_pair(*each, wish.device, destination));
     }
     if (!dicts.empty()) {
-        // Once is enough: what has no descriptor of its own is in the file that the session has brought. A message carries at
-        // most 253 of them. It is a copy, because what goes into a message is closed with it.
+        // Once is enough: what has no descriptor of its own is in the file that the session has brought. A message
+        // carries at most 253 of them. It is a copy, because what goes into a message is closed with it.
         const int copy = fcntl(queue_pairs.context().cmd_fd, F_DUPFD_CLOEXEC, 0);
         dicts.front().set("uverbs", bus::FileDescriptor{std::make_shared<UniqueFd>(copy)});
     }
@@ -103,9 +105,8 @@ Result<Session> join(bus::Client& client, const Wish& wish, const QueuePairs& qu
 
 bool all_refused(const Session& session)
 {
-    return !session.results.empty() && std::ranges::all_of(session.results, [](const auto& result) {
-        return result.contains("error");
-    });
+    return !session.results.empty() &&
+           std::ranges::all_of(session.results, [](const auto& result) { return result.contains("error"); });
 }
 
 std::string describe(const Session& session)

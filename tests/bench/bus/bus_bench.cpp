@@ -39,8 +39,8 @@ public:
         sd_bus* raw = nullptr;
         int result = sd_bus_new(&raw);
         bus_.reset(raw);
-        const std::string address =
-            system_bus ? std::getenv("DBUS_SYSTEM_BUS_ADDRESS") : "unix:path=" + daemon.socket().string();
+        const std::string address = system_bus ? std::getenv("DBUS_SYSTEM_BUS_ADDRESS")
+                                               : "unix:path=" + daemon.socket().string();
         if (result >= 0) {
             result = sd_bus_set_address(raw, address.c_str());
         }
@@ -118,9 +118,9 @@ struct Times {
     double ping = 0;
     double enter = 0;
     double leave = 0;
-    double new_ping = 0;      // the first call of a new connection
+    double new_ping = 0;    // the first call of a new connection
     double new_enter = 0;
-    double connect_ping = 0;  // connecting and the first call
+    double connect_ping = 0;    // connecting and the first call
     double connect_enter = 0;
 };
 

@@ -182,8 +182,8 @@ void BM_Scan(benchmark::State& state)
     });
 }
 
-#define RDMAQOS_MATCH_BENCH(mix)                                          \
-    BENCHMARK_TEMPLATE(BM_Match, mix)->RangeMultiplier(10)->Range(10, 10000); \
+#define RDMAQOS_MATCH_BENCH(mix)                                                                                       \
+    BENCHMARK_TEMPLATE(BM_Match, mix)->RangeMultiplier(10)->Range(10, 10000);                                          \
     BENCHMARK_TEMPLATE(BM_Scan, mix)->RangeMultiplier(10)->Range(10, 10000)
 RDMAQOS_MATCH_BENCH(service_ids);
 RDMAQOS_MATCH_BENCH(pkeys_and_classes);
@@ -254,7 +254,8 @@ void BM_HiddenRules(benchmark::State& state)
 World repeated_globs(std::size_t rules)
 {
     World world = client_globs(rules);
-    std::copy_n(world.policy.rules.begin(), rules / 2, world.policy.rules.begin() + static_cast<std::ptrdiff_t>(rules / 2));
+    std::copy_n(world.policy.rules.begin(), rules / 2,
+                world.policy.rules.begin() + static_cast<std::ptrdiff_t>(rules / 2));
     return world;
 }
 
@@ -283,7 +284,7 @@ World pierced_globs(std::size_t rules)
     return world;
 }
 
-#define RDMAQOS_HIDDEN_BENCH(mix) \
+#define RDMAQOS_HIDDEN_BENCH(mix)                                                                                      \
     BENCHMARK_TEMPLATE(BM_HiddenRules, mix)->Arg(1000)->Arg(10000)->Unit(benchmark::kMillisecond)
 RDMAQOS_HIDDEN_BENCH(service_ids);
 RDMAQOS_HIDDEN_BENCH(pkeys_and_classes);

@@ -55,8 +55,8 @@ struct Leaf {
     {
         const auto root = mlx5::devx_create(fd, mlx5::create_element(ElementKind::Node, mlx5::kNoObject, {}));
         must(root.has_value(), "root");
-        const auto leaf =
-            mlx5::devx_create(fd, mlx5::create_element(ElementKind::Leaf, mlx5::ObjectId{root->id}, {1, {}}));
+        const auto leaf = mlx5::devx_create(fd,
+                                            mlx5::create_element(ElementKind::Leaf, mlx5::ObjectId{root->id}, {1, {}}));
         must(leaf.has_value(), "leaf");
         id = mlx5::ObjectId{leaf->id};
     }
@@ -74,7 +74,6 @@ void bare(int fd, const ibv_qp* queue_pair, mlx5::ObjectId leaf)
              .has_value(),
          "modify");
 }
-
 
 std::string enter(bus::Client& client)
 {
@@ -114,9 +113,9 @@ double measure_one(const Daemon& daemon)
             ioctl_time += microseconds([&] { bare(fd, queue_pair, leaf.id); });
             owner_time += microseconds([&] { must(owners.find(1, queue_pair->qp_num).owner.has_value(), "owner"); });
             device_time += microseconds([&] { must(mlx5::is_attached(fd), "device"); });
-            must(mlx5::devx_modify(fd, queue_pair->handle,
-                                   mlx5::place_queue_pair(QueuePairState::Rts, queue_pair->qp_num, mlx5::kNoObject,
-                                                          mlx5::kNoObject))
+            must(mlx5::devx_modify(
+                     fd, queue_pair->handle,
+                     mlx5::place_queue_pair(QueuePairState::Rts, queue_pair->qp_num, mlx5::kNoObject, mlx5::kNoObject))
                      .has_value(),
                  "detach");
             std::string session;
@@ -175,7 +174,8 @@ void measure_throughput(const Daemon& daemon)
         must(processes.hear(kClients).size() == kClients, "clients");
     });
     const double pairs = static_cast<double>(kClients) * kEach;
-    printf("  64 clients, attach and detach     %8.0f pairs a second (%.0f us each)\n", pairs / time * 1e6, time / pairs);
+    printf("  64 clients, attach and detach     %8.0f pairs a second (%.0f us each)\n", pairs / time * 1e6,
+           time / pairs);
 }
 
 void use_one_processor(bool one)

@@ -34,7 +34,8 @@ std::string policy_text(std::int64_t rules)
             text += fmt::format("    service-id: [0x{:x}-0x{:x}]\n", 0x100000 + rule * 16, 0x100000 + rule * 16 + 7);
             break;
         case 1:
-            text += fmt::format("    pkey: [0x{:x}]\n    qos-class: [{}-{}]\n", rule % 0x7fff + 1, rule % 4000, rule % 4000 + 9);
+            text += fmt::format("    pkey: [0x{:x}]\n    qos-class: [{}-{}]\n", rule % 0x7fff + 1, rule % 4000,
+                                rule % 4000 + 9);
             break;
         case 2:
             text += fmt::format("    source: [group{}]\n    destination: [group{}]\n", rule % 100, (rule + 7) % 100);

@@ -59,7 +59,7 @@ struct Options {
     std::uint8_t retries = 2;
     std::uint8_t timeout = 12;       // 17 ms
     std::uint32_t first_sent = 0;    // PSN; 0 is expected
-    bool only_receives = false;    // the second one stays in RTR
+    bool only_receives = false;      // the second one stays in RTR
 };
 
 // Two queue pairs, connected to each other.
@@ -78,7 +78,8 @@ public:
         need(context, "ibv_open_device");
         domain_ = need(ibv_alloc_pd(context), "ibv_alloc_pd");
         queue = need(ibv_create_cq(context, options.entries, nullptr, nullptr, 0), "ibv_create_cq");
-        region_ = need(ibv_reg_mr(domain_, memory.data(), memory.size(), static_cast<int>(options.access)), "ibv_reg_mr");
+        region_ = need(ibv_reg_mr(domain_, memory.data(), memory.size(), static_cast<int>(options.access)),
+                       "ibv_reg_mr");
         if (options.shared) {
             ibv_srq_init_attr attributes{nullptr, {16, 1, 0}};
             shared = need(ibv_create_srq(domain_, &attributes), "ibv_create_srq");
@@ -356,7 +357,8 @@ void check_fatal()
     check_group("a queue pair that the device gives up");
     Pair pair;
     pair.receive(1);
-    check(control("qp-fatal " + device + " " + std::to_string(pair.queue_pairs[1]->qp_num)), "ctl qp-fatal", "it failed");
+    check(control("qp-fatal " + device + " " + std::to_string(pair.queue_pairs[1]->qp_num)), "ctl qp-fatal",
+          "it failed");
     pair.expect(IBV_EVENT_QP_FATAL, pair.queue_pairs[1], "its event");
     ibv_wc completion{};
     check(eventually([&] { return ibv_poll_cq(pair.queue, 1, &completion) > 0; }), "a completion", "none came");

@@ -28,22 +28,14 @@ int main(int argc, char** argv)
         void (*run)(void);
         bool with_control;
     } groups[] = {
-        {"device", check_device, false},
-        {"capabilities", check_advertised, false},
-        {"import", check_import, false},
-        {"objects", check_objects, false},
-        {"domains", check_domains, false},
-        {"states", check_states, false},
-        {"elements", check_elements, false},
-        {"attach", check_attaching, false},
-        {"limits", check_limits, false},
-        {"rates", check_rates, false},
-        {"devx", check_devx, false},
-        {"devx queue pair", check_devx_queue_pair, false},
-        {"events", check_events, true},
-        {"faults", check_faults, true},
-        {"kernels", check_kernels, true},
-        {"reset", check_reset, true},
+        {"device", check_device, false},     {"capabilities", check_advertised, false},
+        {"import", check_import, false},     {"objects", check_objects, false},
+        {"domains", check_domains, false},   {"states", check_states, false},
+        {"elements", check_elements, false}, {"attach", check_attaching, false},
+        {"limits", check_limits, false},     {"rates", check_rates, false},
+        {"devx", check_devx, false},         {"devx queue pair", check_devx_queue_pair, false},
+        {"events", check_events, true},      {"faults", check_faults, true},
+        {"kernels", check_kernels, true},    {"reset", check_reset, true},
     };
     emulator = argc > 1 ? argv[1] : NULL;
     // Before libibverbs looks: what a dead device held can be let go of.

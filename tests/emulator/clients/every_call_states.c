@@ -69,8 +69,7 @@ static void check_values(struct ibv_qp* qp)
     check_number(attr.path_mtu, IBV_MTU_1024, "its MTU");
     // Nobody reads from UC, and the kernel says so.
     const int access = IBV_ACCESS_REMOTE_WRITE | (qp->qp_type == IBV_QPT_RC ? IBV_ACCESS_REMOTE_READ : 0);
-    check_number(attr.qp_access_flags & (IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE), access,
-                 "its access flags");
+    check_number(attr.qp_access_flags & (IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE), access, "its access flags");
     if (qp->qp_type == IBV_QPT_RC) {
         check_number(attr.timeout, TIMEOUT, "its timeout");
         check_number(attr.retry_cnt, RETRIES, "its retries");

@@ -11,8 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <optional>
 #include <new>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>

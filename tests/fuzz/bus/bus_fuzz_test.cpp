@@ -1,4 +1,5 @@
-// What the direct socket reads before sd-bus does: for any bytes, however they are cut, the same answer, and no byte is lost.
+// What the direct socket reads before sd-bus does: for any bytes, however they are cut, the same answer, and no byte is
+// lost.
 #include <gtest/gtest.h>
 
 #include "lib/bus/framing.h"
@@ -50,7 +51,8 @@ TEST(BusFuzz, Authentication)
         ASSERT_TRUE(pieces == whole) << whole.taken << " and " << pieces.taken;
         for (const std::string claim : {"\nAUTH EXTERNAL ", "\nDATA "}) {
             for (auto at = whole.passed.find(claim); at != std::string::npos; at = whole.passed.find(claim, at + 1)) {
-                ASSERT_EQ(whole.passed.substr(at + claim.size(), 4), "30\r\n") << "nobody is passed on as somebody else";
+                ASSERT_EQ(whole.passed.substr(at + claim.size(), 4), "30\r\n")
+                    << "nobody is passed on as somebody else";
             }
         }
     });

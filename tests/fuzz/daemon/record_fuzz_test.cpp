@@ -18,9 +18,8 @@ TEST(RecordFuzz, AnyText)
     const LeftElement leaf{ElementId{3},
                            {ElementPath("/rpc"), ElementKind::Leaf, ElementId{1}, {40, Bandwidth::from_gbps(10)}},
                            ElementHandle{0x300000012}};
-    const LeftQueuePair queue_pair{{71},
-                                   {4711, 90210},
-                                   {ElementId{3}, ElementId{3}, RateLimit{Bandwidth::from_mbps(5), 4096, 1024}}};
+    const LeftQueuePair queue_pair{
+        {71}, {4711, 90210}, {ElementId{3}, ElementId{3}, RateLimit{Bandwidth::from_mbps(5), 4096, 1024}}};
     const std::vector<std::string> seeds{
         head,
         head + record_line(leaf) + record_line(queue_pair),

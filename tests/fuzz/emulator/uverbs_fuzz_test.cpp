@@ -37,20 +37,13 @@ private:
     std::size_t at_ = 0;
 };
 
-constexpr std::array<std::uint16_t, 14> kObjects = {UVERBS_OBJECT_DEVICE,
-                                                    UVERBS_OBJECT_PD,
-                                                    UVERBS_OBJECT_CQ,
-                                                    UVERBS_OBJECT_QP,
-                                                    UVERBS_OBJECT_SRQ,
-                                                    UVERBS_OBJECT_AH,
-                                                    UVERBS_OBJECT_MR,
-                                                    UVERBS_OBJECT_ASYNC_EVENT,
-                                                    MLX5_IB_OBJECT_DEVX,
-                                                    MLX5_IB_OBJECT_DEVX_OBJ,
-                                                    MLX5_IB_OBJECT_DEVX_UMEM,
-                                                    MLX5_IB_OBJECT_UAR,
-                                                    UVERBS_OBJECT_FLOW,
-                                                    0x4242};
+constexpr std::array<std::uint16_t, 14> kObjects = {UVERBS_OBJECT_DEVICE,     UVERBS_OBJECT_PD,
+                                                    UVERBS_OBJECT_CQ,         UVERBS_OBJECT_QP,
+                                                    UVERBS_OBJECT_SRQ,        UVERBS_OBJECT_AH,
+                                                    UVERBS_OBJECT_MR,         UVERBS_OBJECT_ASYNC_EVENT,
+                                                    MLX5_IB_OBJECT_DEVX,      MLX5_IB_OBJECT_DEVX_OBJ,
+                                                    MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_OBJECT_UAR,
+                                                    UVERBS_OBJECT_FLOW,       0x4242};
 
 // One call: object, method, number of attributes; of each id, kind and value. Pointers point into `memory`, or nowhere.
 void call_once(Bytes& bytes, UverbsClient& client, std::array<std::uint8_t, 4096>& memory)
@@ -161,11 +154,17 @@ TEST(Fuzz, NetlinkAndControl)
     EmulatorInProcess emulator;
     UverbsClient client(emulator.path());
     (void)client.make_qp();
-    std::string request("\x18\x00\x00\x00\x0a\x14\x01\x03\x07\x00\x00\x00\x00\x00\x00\x00\x08\x00\x01\x00\x00\x00\x00\x00",
-                        24);
-    const std::vector<std::string> seeds = {
-        request, "fail create 1 0x5 errno-only times 3", "set modify-lock exclusive", "delay any 0",
-        "drift mlx5_0 1 2 3", "lose mlx5_0 1", "event mlx5_0 port-error 1", "qp-fatal mlx5_0 256", "state --json"};
+    std::string request(
+        "\x18\x00\x00\x00\x0a\x14\x01\x03\x07\x00\x00\x00\x00\x00\x00\x00\x08\x00\x01\x00\x00\x00\x00\x00", 24);
+    const std::vector<std::string> seeds = {request,
+                                            "fail create 1 0x5 errno-only times 3",
+                                            "set modify-lock exclusive",
+                                            "delay any 0",
+                                            "drift mlx5_0 1 2 3",
+                                            "lose mlx5_0 1",
+                                            "event mlx5_0 port-error 1",
+                                            "qp-fatal mlx5_0 256",
+                                            "state --json"};
     fuzz("netlink-and-control", seeds, [&](const std::string& text) {
         (void)netlink_answer({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()},
                              emulator.server().devices());

@@ -68,17 +68,21 @@ TEST(NicMlx5Fuzz, Netlink)
     const std::string entry = number(RDMA_NLDEV_ATTR_RES_LQPN, 17) + number(RDMA_NLDEV_ATTR_RES_PID, 4711);
     const std::string table = attribute(RDMA_NLDEV_ATTR_RES_QP, attribute(RDMA_NLDEV_ATTR_RES_QP_ENTRY, entry));
     const std::uint64_t many = 4711;
-    const std::string counted =
-        attribute(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY,
-                  attribute(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME, std::string("qp\0", 3)) +
-                      attribute(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_CURR,
-                                std::string(reinterpret_cast<const char*>(&many), sizeof(many))));
+    const std::string counted = attribute(
+        RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY,
+        attribute(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME, std::string("qp\0", 3)) +
+            attribute(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_CURR,
+                      std::string(reinterpret_cast<const char*>(&many), sizeof(many))));
     const std::string summary = attribute(RDMA_NLDEV_ATTR_RES_SUMMARY, counted + counted);
     const std::vector<std::string> seeds{
-        summary,                  message(device + summary),
-        message(device),          message(device) + message(device) + message({}, NLMSG_DONE),
-        message(entry),           message(table),
-        message({}, NLMSG_ERROR), message(number(RDMA_NLDEV_ATTR_RES_PDN, 5) + number(RDMA_NLDEV_ATTR_RES_PID, 1))};
+        summary,
+        message(device + summary),
+        message(device),
+        message(device) + message(device) + message({}, NLMSG_DONE),
+        message(entry),
+        message(table),
+        message({}, NLMSG_ERROR),
+        message(number(RDMA_NLDEV_ATTR_RES_PDN, 5) + number(RDMA_NLDEV_ATTR_RES_PID, 1))};
     test::fuzz("netlink", seeds, [](const std::string& text) {
         const auto found = find_device(bytes_of(text), kSequence, "mlx5_0");
         ASSERT_TRUE(found.end == AnswerEnd::Found || found.index == 0);

@@ -81,8 +81,7 @@ rdmaqos::PlanReport report()
 TEST(Reports, APlanArrivesWhole)
 {
     const auto sent = report();
-    const PlanReport plan =
-        ctl::to_plan_report(told([&](bus::Writer& writer) { write(writer, sent, Quote::Lines); }));
+    const PlanReport plan = ctl::to_plan_report(told([&](bus::Writer& writer) { write(writer, sent, Quote::Lines); }));
     EXPECT_TRUE(plan.accepted);
     EXPECT_EQ(plan.revision, "abc");
     EXPECT_EQ(render(plan.diagnostics, Colour::Off), render(sent.diagnostics, Colour::Off));
@@ -143,7 +142,8 @@ TEST(Reports, AReloadArrivesWhole)
     const auto all = read(Quote::Lines);
     EXPECT_EQ(all.accepted, outcome.accepted);
     EXPECT_EQ(all.revision, outcome.revision);
-    EXPECT_THAT(ctl::to_text(all, Colour::Off), HasSubstr("\n... and 3 more messages not shown\n1 error, 201 warnings\n"));
+    EXPECT_THAT(ctl::to_text(all, Colour::Off),
+                HasSubstr("\n... and 3 more messages not shown\n1 error, 201 warnings\n"));
     EXPECT_THAT(ctl::to_text(all, Colour::Off), HasSubstr("mlx5_1/1: warning: has not answered yet"));
     const std::string of_devices =
         "mlx5_0/1: error: /a: requested a, achievable b: c; the running policy has this problem too\n"

@@ -61,9 +61,9 @@ std::string text_of(const Answer& answer, const char* key)
 {
     const char* text = rdmaqos_answer_text(answer.get(), key);
     std::uint64_t number = 0;
-    return text != nullptr                                                 ? text
+    return text != nullptr                                          ? text
            : rdmaqos_answer_number(answer.get(), key, &number) == 0 ? std::to_string(number)
-                                                                           : "absent";
+                                                                    : "absent";
 }
 
 class ClientDaemon : public ::testing::Test {

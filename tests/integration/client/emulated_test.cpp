@@ -1,5 +1,5 @@
-// librdmaqos with rdma-qosd on emulated mlx5 devices, and queue pairs that libibverbs makes. Where they are is read from the
-// emulator.
+// librdmaqos with rdma-qosd on emulated mlx5 devices, and queue pairs that libibverbs makes. Where they are is read
+// from the emulator.
 #include <chrono>
 
 #include <gmock/gmock.h>
@@ -168,7 +168,8 @@ qos-levels:
         }
         ibv_qp_attr attributes = values_for(queue_pair);
         attributes.ah_attr = ah;
-        EXPECT_EQ(rdmaqos_apply_qp(answer.get(), queue_pair, &attributes, IBV_QP_STATE), 0) << "nothing without IBV_QP_AV";
+        EXPECT_EQ(rdmaqos_apply_qp(answer.get(), queue_pair, &attributes, IBV_QP_STATE), 0)
+            << "nothing without IBV_QP_AV";
         attributes.ah_attr.port_num = 1;
         const int done = rdmaqos_apply_qp(answer.get(), queue_pair, &attributes, IBV_QP_STATE | IBV_QP_AV);
         ah = attributes.ah_attr;
@@ -305,8 +306,8 @@ TEST_F(ClientEmulated, AHundredProgramsRegisterAgain)
     std::cout << kPrograms << " programs with " << kOfEach << " queue pairs each are back " << took.count()
               << " ms after the daemon\n";
 
-    // In the device, each is put into a leaf once. (What sees that takes its time.) Where leaves are in the programs' own
-    // files they are still there, with the queue pairs in them.
+    // In the device, each is put into a leaf once. (What sees that takes its time.) Where leaves are in the programs'
+    // own files they are still there, with the queue pairs in them.
     const auto places_before = places(emulated_device());
     kill();
     Trace trace;

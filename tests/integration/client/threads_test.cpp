@@ -44,14 +44,17 @@ void work(rdmaqos_handle* handle, std::uint32_t number, Counts& counts)
         rdmaqos_answer_free(place);
         const int detached = attached == 0 ? rdmaqos_detach_number(handle, "mlx5_0", number) : 0;
         counts.attached += attached == 0 ? 1 : 0;
-        const auto is_loss = [](int result) { return result == -ENOTCONN || result == -ETIMEDOUT || result == -EAGAIN; };
+        const auto is_loss = [](int result) {
+            return result == -ENOTCONN || result == -ETIMEDOUT || result == -EAGAIN;
+        };
         counts.lost += is_loss(attached) || is_loss(detached) ? 1 : 0;
         if ((attached < 0 && !is_loss(attached)) || (detached < 0 && !is_loss(detached))) {
             ++counts.wrong;
             ADD_FAILURE() << attached << " " << detached << " " << rdmaqos_last_error();
         }
         if (is_loss(attached)) {
-            std::this_thread::sleep_for(5ms);    // as a program would; or its rounds were over before the daemon is back
+            std::this_thread::sleep_for(
+                5ms);    // as a program would; or its rounds were over before the daemon is back
         }
         ++counts.done;
     }

@@ -66,7 +66,8 @@ public:
         std::vector<std::size_t> shown;    // lines below each
         for (const auto line : lines_of(block)) {
             if (line.starts_with("$ ")) {
-                run(all.emplace_back(Played{std::string(line.substr(2)), root() / fmt::format("output-{}", all.size()), {}}));
+                run(all.emplace_back(
+                    Played{std::string(line.substr(2)), root() / fmt::format("output-{}", all.size()), {}}));
                 shown.push_back(0);
             } else if (!shown.empty()) {
                 ++shown.back();

@@ -27,8 +27,8 @@ const std::string kOld = policy_with("{name: old, sl: 3, schedule: {share: 60}}"
 const std::string kRenamed = policy_with("{name: new, sl: 3, schedule: {share: 60}}");
 const std::string kKept = policy_with("{name: new, renamed-from: old, sl: 3, schedule: {share: 60}}");
 const std::string kRemoved = policy_with("{name: other, sl: 1}");
-const std::string kClosed =
-    policy_with("{name: old, sl: 3, schedule: {share: 60}, allow: {unit: [\"no-such.service\"]}}");
+const std::string kClosed = policy_with(
+    "{name: old, sl: 3, schedule: {share: 60}, allow: {unit: [\"no-such.service\"]}}");
 
 class LostLevel : public ::testing::Test {
 protected:
@@ -116,8 +116,9 @@ TEST_F(LostLevel, RemovedAndGivenBack)
     EXPECT_THAT(plan, HasSubstr("pid " + std::to_string(getpid())));
     EXPECT_THAT(plan, HasSubstr(", 2 queue pairs on mlx5_0/1\n"));
     expect_level("old");
-    EXPECT_THAT(reload_with(kRemoved), HasSubstr("level old: warning: 1 session with 2 queue pairs has lost it, and has "
-                                                 "no other level now; `rdma-qosctl status` says what to do\n"));
+    EXPECT_THAT(reload_with(kRemoved),
+                HasSubstr("level old: warning: 1 session with 2 queue pairs has lost it, and has "
+                          "no other level now; `rdma-qosctl status` says what to do\n"));
     expect_lost("removed");
     EXPECT_THAT(daemon.log(), HasSubstr("level old is gone: 1 session with 2 queue pairs loses it and gets no other "
                                         "level; its queue pairs leave the tree"));

@@ -36,8 +36,8 @@ public:
                      const std::function<int(sd_bus_message*)>& fill)
     {
         sd_bus_message* raw = nullptr;
-        if (sd_bus_message_new_method_call(bus_.get(), &raw, nullptr, path.c_str(), interface.c_str(),
-                                           method.c_str()) < 0) {
+        if (sd_bus_message_new_method_call(bus_.get(), &raw, nullptr, path.c_str(), interface.c_str(), method.c_str()) <
+            0) {
             return "not sent";
         }
         const auto message = bus::MessageRef::adopt(raw);
@@ -102,11 +102,36 @@ std::uint32_t below(Random& random, std::uint32_t limit)
 
 std::string some_word(Random& random)
 {
-    static const std::array<const char*, 30> kWords{
-        "level",  "qos-class", "service-id", "port-space", "destination-port", "pkey",   "source",  "destination",
-        "device", "port",      "sl",         "mtu",        "rate",             "queue-pairs",    "format",  "number",
-        "type",   "handle",    "uverbs", "mtu-selector", "exactly",     "policy",     "rpc",              "mlx5_0", "fd00::1", "0x11",
-        "tcp",    "",          "x-any",      "\xc3\xa9\x01\x7f"};
+    static const std::array<const char*, 30> kWords{"level",
+                                                    "qos-class",
+                                                    "service-id",
+                                                    "port-space",
+                                                    "destination-port",
+                                                    "pkey",
+                                                    "source",
+                                                    "destination",
+                                                    "device",
+                                                    "port",
+                                                    "sl",
+                                                    "mtu",
+                                                    "rate",
+                                                    "queue-pairs",
+                                                    "format",
+                                                    "number",
+                                                    "type",
+                                                    "handle",
+                                                    "uverbs",
+                                                    "mtu-selector",
+                                                    "exactly",
+                                                    "policy",
+                                                    "rpc",
+                                                    "mlx5_0",
+                                                    "fd00::1",
+                                                    "0x11",
+                                                    "tcp",
+                                                    "",
+                                                    "x-any",
+                                                    "\xc3\xa9\x01\x7f"};
     return kWords[below(random, kWords.size())];
 }
 

@@ -60,7 +60,8 @@ TEST_F(Manager, SaysWhetherProgramsAreAdopted)
     daemon.dir().write("etc/rdma-qos/rdma-qosd.yaml", "version: 1\nunregistered: adopt\n");
     ASSERT_TRUE(call("Reload"));
     EXPECT_EQ(text_of(adoption(), "setting"), "adopt");
-    const bool can_adopt = getenv("RDMAQOS_TEST_EMULATED") != nullptr;    // NOLINT(concurrency-mt-unsafe): nobody sets it
+    const bool can_adopt = getenv("RDMAQOS_TEST_EMULATED") !=
+                           nullptr;    // NOLINT(concurrency-mt-unsafe): nobody sets it
     EXPECT_TRUE(eventually([&] { return (text_of(adoption(), "unavailable") == "absent") == can_adopt; }))
         << "simulated devices have no programs";
 }

@@ -173,8 +173,9 @@ protected:
             unsigned sl = 0;
             const int read = std::sscanf(line.c_str(), "OK mtu=%u rate=%u life=%u pkey=%x sl=%u", &mtu, &rate, &life,
                                          &pkey, &sl);
-            answers.push_back(read == 5 ? shown(mtu == 5 && rate == 7, life, pkey, sl)
-                                        : line == "FAIL(5)" ? kNoPath : line);
+            answers.push_back(read == 5           ? shown(mtu == 5 && rate == 7, life, pkey, sl)
+                              : line == "FAIL(5)" ? kNoPath
+                                                  : line);
         }
         return answers;
     }

@@ -1,4 +1,5 @@
-// The number of a process that ended is given to another: who has the connection of the first is not taken for the second.
+// The number of a process that ended is given to another: who has the connection of the first is not taken for the
+// second.
 #include <csignal>
 #include <cstring>
 #include <future>
@@ -41,8 +42,8 @@ void field(std::string& fields, char code, char type, const std::string& value)
 }
 
 // A call with an empty a{sv}, or without arguments; without a destination where there is no bus.
-std::string call(std::uint32_t serial, const std::string& destination, const std::string& path, const std::string& interface,
-                 const std::string& member, bool with_dict)
+std::string call(std::uint32_t serial, const std::string& destination, const std::string& path,
+                 const std::string& interface, const std::string& member, bool with_dict)
 {
     std::string fields;
     field(fields, 1, 'o', path);

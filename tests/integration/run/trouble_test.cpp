@@ -249,9 +249,9 @@ TEST(RunTrouble, QueuePairsComeBackAfterARestart)
 {
     Daemon daemon(with_levels());
     const TempDir folder;
-    Launched launched(daemon.root(), {},
-                      test::held(folder, {program("linked"), "linked", "-n", "4", "-g",
-                                              std::string(kElsewhere) + "," + kTarget}));
+    Launched launched(
+        daemon.root(), {},
+        test::held(folder, {program("linked"), "linked", "-n", "4", "-g", std::string(kElsewhere) + "," + kTarget}));
     ASSERT_TRUE(launched.ready()) << launched.output();
     emulator("set busy-leaf released");    // else leaves with queue pairs in them are leaked, as in the kernel
     daemon.kill();

@@ -49,8 +49,16 @@ protected:
     // Since UCX 1.18 the server wants to hear of the device, too.
     static Words server(const char* device, int port)
     {
-        return {program("with_terminal"), "/usr/bin/ucx_perftest", "-p", std::to_string(port), "-t", "am_lat", "-x",
-                "rc_mlx5", "-d", std::string(device) + ":1"};
+        return {program("with_terminal"),
+                "/usr/bin/ucx_perftest",
+                "-p",
+                std::to_string(port),
+                "-t",
+                "am_lat",
+                "-x",
+                "rc_mlx5",
+                "-d",
+                std::string(device) + ":1"};
     }
     static Words client(const char* device, int port)
     {
@@ -71,11 +79,10 @@ protected:
         return all;
     }
 
-    // Its hooks of mmap() go past the emulator's. Of the objects that it makes through DEVX only queue pairs. By itself it
-    // marks differently on RoCE v1 and v2.
+    // Its hooks of mmap() go past the emulator's. Of the objects that it makes through DEVX only queue pairs. By itself
+    // it marks differently on RoCE v1 and v2.
     const Words environment{GetParam().devx ? "UCX_IB_MLX5_DEVX=y" : "UCX_IB_MLX5_DEVX=n",
-                            "UCX_IB_MLX5_DEVX_OBJECTS=rcqp", "UCX_MEM_EVENTS=n",
-                            "UCX_IB_TRAFFIC_CLASS=0"};
+                            "UCX_IB_MLX5_DEVX_OBJECTS=rcqp", "UCX_MEM_EVENTS=n", "UCX_IB_TRAFFIC_CLASS=0"};
     const std::string untouched = ", sl 0 traffic-class 0";
     Daemon daemon{second_device_is_storage()};
     Trace trace;
@@ -113,8 +120,7 @@ TEST_P(Ucx, OneLevelForAll)
         << launched.output() << called.output();
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Ucx,
-                         ::testing::Values(UcxWay{"Verbs", false}, UcxWay{"Devx", true}),
+INSTANTIATE_TEST_SUITE_P(Ways, Ucx, ::testing::Values(UcxWay{"Verbs", false}, UcxWay{"Devx", true}),
                          [](const auto& way) { return way.param.name; });
 
 }    // namespace

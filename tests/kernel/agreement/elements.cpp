@@ -224,7 +224,8 @@ void say_wrong_opcodes(const Room& room)
         }
     }
     say("the leaf is as before", room.state_of(room.leaf));
-    for (const std::uint32_t opcode : {0x102U, 0x105U, 0x10bU, 0x10cU, 0x116U, 0x805U, 0x80aU, 0x81eU, 0x826U, 0x842U}) {
+    for (const std::uint32_t opcode :
+         {0x102U, 0x105U, 0x10bU, 0x10cU, 0x116U, 0x805U, 0x80aU, 0x81eU, 0x826U, 0x842U}) {
         Bytes in(16);
         prm_set(in.data(), 0, 16, opcode);
         // What the firmware makes of it is not the question.

@@ -86,9 +86,9 @@ TEST(Record, TakesWhatAnotherVersionSays)
 {
     bus::Dict dict;
     dict.set("scheduling", true);
-    dict.set("shares", std::string("many"));                         // of another type
-    dict.set("max-leaves", std::uint64_t{1} << 40U);                 // of a larger type, and too large
-    dict.set("attachable", std::vector<std::string>{"rc", "dct"});   // a type that this version does not know
+    dict.set("shares", std::string("many"));                          // of another type
+    dict.set("max-leaves", std::uint64_t{1} << 40U);                  // of a larger type, and too large
+    dict.set("attachable", std::vector<std::string>{"rc", "dct"});    // a type that this version does not know
     dict.set("colour", std::string("blue"));
     const auto capabilities = read<Capabilities>(dict);
     EXPECT_TRUE(capabilities.scheduling);

@@ -37,9 +37,19 @@ TEST(RepeatLimit, WritesSomeAtOnceWhereTheRuleSaysSo)
 {
     const RepeatLimit::Rule rule{3, 10s};
     RepeatLimit limit(8);
-    for (const auto& [after, expected] : std::initializer_list<std::pair<Duration, std::optional<std::uint32_t>>>{
-             {0s, 0U}, {0s, 0U}, {1s, 0U}, {1s, std::nullopt}, {9s, std::nullopt}, {10s, 2U}, {10s, std::nullopt},
-             {20s, 1U}, {200s, 0U}, {200s, 0U}, {200s, 0U}, {200s, std::nullopt}}) {
+    for (const auto& [after, expected] :
+         std::initializer_list<std::pair<Duration, std::optional<std::uint32_t>>>{{0s, 0U},
+                                                                                  {0s, 0U},
+                                                                                  {1s, 0U},
+                                                                                  {1s, std::nullopt},
+                                                                                  {9s, std::nullopt},
+                                                                                  {10s, 2U},
+                                                                                  {10s, std::nullopt},
+                                                                                  {20s, 1U},
+                                                                                  {200s, 0U},
+                                                                                  {200s, 0U},
+                                                                                  {200s, 0U},
+                                                                                  {200s, std::nullopt}}) {
         EXPECT_EQ(limit.take(kAlice, rule, kStart + after), expected) << after.count();
     }
 }

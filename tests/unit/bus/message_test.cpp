@@ -182,7 +182,8 @@ TEST(Message, WritesPrintableWhatDBusWouldRefuse)
 {
     const LoneBus lone;
     const auto message = lone.written([](Writer& writer) {
-        writer.put(std::string("a\xff" "b"));
+        writer.put(std::string("a\xff"
+                               "b"));
         DictWriter dict(writer);
         dict.set("key", std::string("\xc3\x28"));
         dict.set("absent", std::optional<std::uint32_t>());

@@ -185,7 +185,10 @@ TEST(Server, ReplacesTheSocketOfADaemonThatDied)
         ASSERT_EQ(bind(left.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
     }
     struct Nobody final : ServerHandler {
-        Result<void> connected(std::uint64_t, const PeerProcess&, const std::shared_ptr<Connection>&) override { return {}; }
+        Result<void> connected(std::uint64_t, const PeerProcess&, const std::shared_ptr<Connection>&) override
+        {
+            return {};
+        }
         void closed(std::uint64_t) override {}
     } nobody;
     EventLoop loop;
@@ -205,7 +208,10 @@ TEST(Server, ExplainsAPathThatIsTooLong)
 {
     const test::TempDir dir;
     struct Nobody final : ServerHandler {
-        Result<void> connected(std::uint64_t, const PeerProcess&, const std::shared_ptr<Connection>&) override { return {}; }
+        Result<void> connected(std::uint64_t, const PeerProcess&, const std::shared_ptr<Connection>&) override
+        {
+            return {};
+        }
         void closed(std::uint64_t) override {}
     } nobody;
     EventLoop loop;

@@ -190,7 +190,8 @@ inline std::vector<AttachRequest> read_register(sd_bus_message* message, std::st
 }
 
 // One result for each, refused with `error` where that is not empty.
-inline void append_results(sd_bus_message* reply, const std::vector<AttachRequest>& requests, const std::string& error = {})
+inline void append_results(sd_bus_message* reply, const std::vector<AttachRequest>& requests,
+                           const std::string& error = {})
 {
     sd_bus_message_open_container(reply, 'a', "a{sv}");
     for (const auto& each : requests) {

@@ -130,13 +130,13 @@ TEST_F(ClientLibrary, NobodySendsDescriptorsToAProgram)
 TEST_F(ClientLibrary, ANewerDaemonMaySayMore)
 {
     daemon_.on("Register", [](sd_bus_message* call) {
-        return sd_bus_reply_method_return(call, "oa{sv}", "/org/rdmaqos1/session/1", 6, "future", "a{s(ii)}", 1, "x", 1, 2,
-                                          "level", "s", "rpc", "sl", "(y)", 3, "other", "ax", 2, INT64_C(1), INT64_C(2),
-                                          "traffic-class", "y", 104, "enforced", "b", 1);
+        return sd_bus_reply_method_return(call, "oa{sv}", "/org/rdmaqos1/session/1", 6, "future", "a{s(ii)}", 1, "x", 1,
+                                          2, "level", "s", "rpc", "sl", "(y)", 3, "other", "ax", 2, INT64_C(1),
+                                          INT64_C(2), "traffic-class", "y", 104, "enforced", "b", 1);
     });
     daemon_.on("Attach", [](sd_bus_message* call) {
-        return sd_bus_reply_method_return(call, "aa{sv}", 1, 3, "future", "v", "s", "x", "leaf", "s", "/rpc", "more", "as",
-                                          0);
+        return sd_bus_reply_method_return(call, "aa{sv}", 1, 3, "future", "v", "s", "x", "leaf", "s", "/rpc", "more",
+                                          "as", 0);
     });
     daemon_.start();
     const Handle handle = open_at(socket());
@@ -157,8 +157,8 @@ TEST_F(ClientLibrary, ANewerDaemonMaySayMore)
         sd_bus_emit_signal(bus, "/org/rdmaqos1/session/1", "org.rdmaqos1.Session", "Future", "s", "x");
         sd_bus_emit_signal(bus, "/org/rdmaqos1/session/1", "org.rdmaqos1.Session", "GrantChanged", "s", "x");
         sd_bus_emit_signal(bus, "/org/rdmaqos1/session/2", "org.rdmaqos1.Session", "GrantChanged", "a{sv}", 0);
-        sd_bus_emit_signal(bus, "/org/rdmaqos1/session/1", "org.rdmaqos1.Session", "GrantChanged", "a{sv}", 2, "level", "s",
-                           "bulk", "future", "(s)", "x");
+        sd_bus_emit_signal(bus, "/org/rdmaqos1/session/1", "org.rdmaqos1.Session", "GrantChanged", "a{sv}", 2, "level",
+                           "s", "bulk", "future", "(s)", "x");
     });
     EXPECT_TRUE(heard.wait_for("grant bulk"));
     EXPECT_THAT(heard.all(), ElementsAre("grant bulk"));

@@ -195,8 +195,8 @@ TEST_F(ClientLibrary, ADeviceThatGoesAwayIsToldAndOneRegistersAgain)
     EXPECT_EQ(rdmaqos_register(handle.get(), nullptr, nullptr), -EALREADY);
     daemon_.each([](sd_bus* bus) {
         for (int i = 0; i < 2; ++i) {
-            sd_bus_emit_signal(bus, "/org/rdmaqos1/session/1", "org.rdmaqos1.Session", "GrantChanged", "a{sv}", 1, "cause",
-                               "s", "detached");
+            sd_bus_emit_signal(bus, "/org/rdmaqos1/session/1", "org.rdmaqos1.Session", "GrantChanged", "a{sv}", 1,
+                               "cause", "s", "detached");
         }
     });
     EXPECT_TRUE(heard.wait_for("detached"));

@@ -37,13 +37,23 @@ TEST(RequestOptions, EveryKeyBecomesItsDbusType)
     }
     const auto dict = to_dict(options);
     ASSERT_TRUE(dict.has_value());
-    const std::vector<std::pair<std::string, std::string>> signatures{
-        {"level", "s"},      {"qos-class", "u"},  {"tos", "y"},
-        {"service-id", "t"}, {"port-space", "s"}, {"destination-port", "q"},
-        {"pkey", "q"},       {"source", "s"},     {"destination", "s"},
-        {"device", "s"},     {"port", "u"},       {"sl", "y"},
-        {"mtu", "u"},        {"rate", "t"},       {"packet-life", "y"},
-        {"mtu-selector", "s"}, {"packet-life-selector", "s"}};
+    const std::vector<std::pair<std::string, std::string>> signatures{{"level", "s"},
+                                                                      {"qos-class", "u"},
+                                                                      {"tos", "y"},
+                                                                      {"service-id", "t"},
+                                                                      {"port-space", "s"},
+                                                                      {"destination-port", "q"},
+                                                                      {"pkey", "q"},
+                                                                      {"source", "s"},
+                                                                      {"destination", "s"},
+                                                                      {"device", "s"},
+                                                                      {"port", "u"},
+                                                                      {"sl", "y"},
+                                                                      {"mtu", "u"},
+                                                                      {"rate", "t"},
+                                                                      {"packet-life", "y"},
+                                                                      {"mtu-selector", "s"},
+                                                                      {"packet-life-selector", "s"}};
     EXPECT_EQ(dict->entries().size(), signatures.size());
     for (const auto& [key, signature] : signatures) {
         const bus::Value* value = dict->find(key);

@@ -59,11 +59,13 @@ TEST(DeviceSwitches, APortThatCannotBeIsRefusedByName)
         const test::TempDir root;
         root.write("/var/lib/rdma-qos/disabled-devices.json",
                    std::string("{\"schema\": 1, \"devices\": [{\"node-guid\": \"0x10\", \"port\": 1}, "
-                               "{\"node-guid\": \"0x10\", \"port\": ") + port + "}]}");
+                               "{\"node-guid\": \"0x10\", \"port\": ") +
+                       port + "}]}");
         const auto loaded = load_disabled(root.path());
         ASSERT_FALSE(loaded) << port;
-        EXPECT_NE(loaded.error().message.find("entry 2 of `devices`: `port` must be a number from 1 to 4294967295, not"),
-                  std::string::npos)
+        EXPECT_NE(
+            loaded.error().message.find("entry 2 of `devices`: `port` must be a number from 1 to 4294967295, not"),
+            std::string::npos)
             << loaded.error().message;
     }
     const test::TempDir root;

@@ -26,7 +26,8 @@ const LeftElement kRoot{ElementId{1}, {ElementPath::root(), ElementKind::Node, {
 const LeftElement kLeaf{ElementId{3},
                         {ElementPath("/rpc \"x\""), ElementKind::Leaf, ElementId{1}, {40, Bandwidth::from_gbps(10)}},
                         ElementHandle{0x300000012}};
-const LeftQueuePair kQueuePair{{71}, {4711, 90210}, {ElementId{3}, ElementId{3}, RateLimit{Bandwidth::from_mbps(5), 4096, 1024}}};
+const LeftQueuePair kQueuePair{
+    {71}, {4711, 90210}, {ElementId{3}, ElementId{3}, RateLimit{Bandwidth::from_mbps(5), 4096, 1024}}};
 const LeftQueuePair kUnplaced{{72}, {4711, 90210}, {}};
 
 TEST(DeviceRecord, IsReadAsItWasWritten)

@@ -60,9 +60,10 @@ TEST(UidLimits, RoomForSome)
     EXPECT_EQ(limits.room(7, 0).count, 5U);
     EXPECT_EQ(limits.room(7, 0).limit.message,
               "user 7 has 5 queue pairs: the limit is 10 (`limits: queue-pairs-per-uid` in rdma-qosd.yaml)");
-    EXPECT_EQ(limits.add_queue_pairs(7, 5, 2).error().message,
-              "no room for 2 more: this session has 5 queue pairs: the limit is 6 (`limits: queue-pairs-per-session` in "
-              "rdma-qosd.yaml)");
+    EXPECT_EQ(
+        limits.add_queue_pairs(7, 5, 2).error().message,
+        "no room for 2 more: this session has 5 queue pairs: the limit is 6 (`limits: queue-pairs-per-session` in "
+        "rdma-qosd.yaml)");
     limits.set_limits({.queue_pairs_per_uid = 3, .queue_pairs_per_session = 3});
     EXPECT_EQ(limits.room(7, 5).count, 0U) << "a limit that was lowered";
 }

@@ -15,12 +15,11 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr const char* kPolicy =
-    "version: 1\n"
-    "qos-levels:\n"
-    "  - {name: DEFAULT}\n"
-    "  - {name: rpc, allow: {user: [alice]}, schedule: {min-rate: 40Gbps}}\n"
-    "  - {name: bulk, schedule: {share: 30}}\n";
+constexpr const char* kPolicy = "version: 1\n"
+                                "qos-levels:\n"
+                                "  - {name: DEFAULT}\n"
+                                "  - {name: rpc, allow: {user: [alice]}, schedule: {min-rate: 40Gbps}}\n"
+                                "  - {name: bulk, schedule: {share: 30}}\n";
 
 class ServiceEventsTest : public test::ServiceFixture {
 protected:

@@ -23,9 +23,12 @@ std::string levels(const std::string& bulk, const std::string& rule = "rpc")
            "qos-levels:\n"
            "  - {name: DEFAULT}\n"
            "  - {name: rpc, log: yes, schedule: {share: 60}}\n"
-           "  - {name: bulk, " + bulk + "}\n"
+           "  - {name: bulk, " +
+           bulk +
+           "}\n"
            "qos-match-rules:\n"
-           "  - {qos-class: 1, qos-level-name: " + rule + "}\n";
+           "  - {qos-class: 1, qos-level-name: " +
+           rule + "}\n";
 }
 
 class ServiceLogTest : public test::ServiceFixture {
@@ -107,9 +110,14 @@ TEST_F(ServiceLogTest, WarningsOfATakenPolicyAreLoggedOnce)
     policy(levels("schedule: {min-rate: 1Gbps}"));
     EXPECT_TRUE(reload().accepted);
     const auto lines = journal.lines();
-    EXPECT_EQ(std::ranges::count_if(lines, [](const std::string& line) {
-        return line.find("policy.yaml:5:29: warning: anybody may use the guarantee of `bulk`") != std::string::npos;
-    }), 1) << testing::PrintToString(lines);
+    EXPECT_EQ(std::ranges::count_if(
+                  lines,
+                  [](const std::string& line) {
+                      return line.find("policy.yaml:5:29: warning: anybody may use the guarantee of `bulk`") !=
+                             std::string::npos;
+                  }),
+              1)
+        << testing::PrintToString(lines);
 }
 
 }    // namespace

@@ -30,9 +30,7 @@ class ServiceLostLevelsTest : public test::ServiceFixture {
 protected:
     void SetUp() override
     {
-        more_options = [this](ServiceOptions& options) {
-            options.wall_clock = [this] { return now; };
-        };
+        more_options = [this](ServiceOptions& options) { options.wall_clock = [this] { return now; }; };
         policy(with(kRpc));
         start();
         add_device("mlx5_0");
@@ -128,7 +126,8 @@ TEST_F(ServiceLostLevelsTest, ALevelThatIsRemoved)
     EXPECT_EQ(all.devices.at(0).queue_pairs_unscheduled, 1U) << "of the other session alone";
     EXPECT_FALSE(answer<std::vector<QueuePairResult>>([&](auto done) {
                      service->attach(PeerId{1}, session, {queue_pair("mlx5_0", 9)}, std::move(done));
-                 })->at(0)
+                 })
+                     ->at(0)
                      .error == std::nullopt);
 }
 

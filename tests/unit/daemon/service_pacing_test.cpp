@@ -173,8 +173,9 @@ TEST_F(ServicePacing, ARefusalDoesNotSayThatSomethingIsHeld)
     const auto id = session("DEFAULT", {10});
     const auto refused = set_rate(id, 10, RateLimit{Bandwidth::from_mbps(10), 65536, {}});
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().message, "the limit of 10 Mbit/s with bursts of 64 KiB is not set: the device takes no burst "
-                                       "size with a rate; leave `max-burst` out");
+    EXPECT_EQ(refused.error().message,
+              "the limit of 10 Mbit/s with bursts of 64 KiB is not set: the device takes no burst "
+              "size with a rate; leave `max-burst` out");
     EXPECT_EQ(result(id, 10).rate, std::nullopt);
 }
 

@@ -230,7 +230,8 @@ TEST_F(ServicePolicyTest, APlanSaysThatASessionMovesThatHasDetachedItsQueuePairs
     request.request.service_id = 80;
     const auto reply = register_as(PeerId{1}, process(1), request);
     ASSERT_TRUE(reply);
-    ASSERT_TRUE(answer<void>([&](auto done) { service->detach(PeerId{1}, reply->session, "mlx5_0", 1, std::move(done)); }));
+    ASSERT_TRUE(
+        answer<void>([&](auto done) { service->detach(PeerId{1}, reply->session, "mlx5_0", 1, std::move(done)); }));
     const std::string next = with_shares(60, 30) + "qos-match-rules:\n  - {service-id: [80], qos-level-name: bulk}\n";
     const auto planned = answer<PlanReport>([&](auto done) {
         service->plan(std::make_shared<SourceFile>(SourceFile{"next.yaml", next}), 0, std::move(done));
@@ -284,8 +285,9 @@ TEST_F(ServicePolicyTest, CheckReportsWithoutTakingThePolicy)
     add_device("mlx5_0");
     const std::string before = service->policy()->revision;
     const auto outcome = answer<ReloadOutcome>([&](auto done) {
-        service->check(std::make_shared<SourceFile>(SourceFile{"next.yaml", "version: 1\nbogus: 1\nqos-levels: [{name: DEFAULT}]\n"}), 0,
-                       std::move(done));
+        service->check(std::make_shared<SourceFile>(
+                           SourceFile{"next.yaml", "version: 1\nbogus: 1\nqos-levels: [{name: DEFAULT}]\n"}),
+                       0, std::move(done));
     });
     ASSERT_TRUE(outcome);
     EXPECT_FALSE(outcome->accepted);
@@ -303,7 +305,8 @@ TEST_F(ServicePolicyTest, DiagnosticsAreKeptWithTheirLinesAlone)
     const Diagnostics& kept = service->last_reload().diagnostics;
     ASSERT_EQ(kept.error_count(), 1U);
     EXPECT_EQ(kept.all().front().location.file->text, "bogus: hidden");
-    EXPECT_NE(render(kept, Colour::Off).find("    2 | bogus: hidden\n"), std::string::npos) << render(kept, Colour::Off);
+    EXPECT_NE(render(kept, Colour::Off).find("    2 | bogus: hidden\n"), std::string::npos)
+        << render(kept, Colour::Off);
     EXPECT_EQ(render(kept, Colour::Off, Quote::Nothing).find("hidden"), std::string::npos);
     EXPECT_EQ(service->last_reload().why_refused().find("/etc/rdma-qos/policy.yaml:2:1: unknown key `bogus`"), 0U)
         << service->last_reload().why_refused();
@@ -322,8 +325,9 @@ TEST_F(ServicePolicyTest, APlanOfABrokenPolicyIsItsDiagnostics)
     start();
     add_device("mlx5_0");
     const auto plan = answer<PlanReport>([&](auto done) {
-        service->plan(std::make_shared<SourceFile>(SourceFile{"mine.yaml", "version: 1\nbogus: mine\nqos-levels: [{name: DEFAULT}]\n"}), 1000,
-                      std::move(done));
+        service->plan(std::make_shared<SourceFile>(
+                          SourceFile{"mine.yaml", "version: 1\nbogus: mine\nqos-levels: [{name: DEFAULT}]\n"}),
+                      1000, std::move(done));
     });
     ASSERT_TRUE(plan) << to_string(plan.error());
     EXPECT_FALSE(plan->accepted);

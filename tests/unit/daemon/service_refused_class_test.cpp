@@ -13,9 +13,8 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr const char* kWithoutBulk = "version: 1\nqos-levels: [{name: DEFAULT}, {name: rpc, schedule: {share: 60}}]\n";
-constexpr const char* kWithBulk =
-    "version: 1\nqos-levels: [{name: DEFAULT}, {name: rpc, schedule: {share: 60}}, "
-    "{name: bulk, schedule: {share: 5}}]\n";
+constexpr const char* kWithBulk = "version: 1\nqos-levels: [{name: DEFAULT}, {name: rpc, schedule: {share: 60}}, "
+                                  "{name: bulk, schedule: {share: 5}}]\n";
 constexpr const char* kWithLowCap =
     "version: 1\nqos-levels: [{name: DEFAULT}, {name: rpc, schedule: {share: 60, max-rate: 5Gbps}}]\n";
 
@@ -39,8 +38,7 @@ protected:
     }
     std::vector<ElementFailure> verify()
     {
-        const auto found =
-            answer<std::vector<DeviceDrift>>([&](auto done) { service->verify("", std::move(done)); });
+        const auto found = answer<std::vector<DeviceDrift>>([&](auto done) { service->verify("", std::move(done)); });
         EXPECT_TRUE(found && found->size() == 1);
         EXPECT_THAT(found->front().drifts, IsEmpty()) << "what was written is there";
         return found->front().failures;

@@ -86,8 +86,9 @@ TEST_F(EmulatorControl, QueuePairsGetOrderedNumbers)
 {
     EXPECT_EQ(ask({"next-qp", "mlx5_0", "17", "0x900"}), "");
     EXPECT_EQ(client.make_qp().number, 17U);
-    const std::string refusal = "refused: mlx5_0 cannot number queue pairs so: a number has 24 bits, is 2 or more, and nobody "
-                                "has it";
+    const std::string refusal =
+        "refused: mlx5_0 cannot number queue pairs so: a number has 24 bits, is 2 or more, and nobody "
+        "has it";
     for (const char* number : {"1", "17", "0x900", "0x1000000"}) {
         EXPECT_EQ(ask({"next-qp", "mlx5_0", "18", number}), refusal) << number;
     }
@@ -189,7 +190,8 @@ TEST_F(EmulatorControl, TheTraceSaysWhatWasAsked)
     char buffer[4096];
     const auto length = read(text_end.get(), buffer, sizeof(buffer));
     const std::string lines(buffer, static_cast<std::size_t>(std::max<ssize_t>(0, length)));
-    EXPECT_THAT(lines, HasSubstr("devx-object.create command=create-general-object element=tsar new-handle=0 id=1 -> ok"));
+    EXPECT_THAT(lines,
+                HasSubstr("devx-object.create command=create-general-object element=tsar new-handle=0 id=1 -> ok"));
     EXPECT_THAT(lines, HasSubstr("parent=1 element=queue-group bw-share=7"));
     EXPECT_THAT(lines, HasSubstr("-> EREMOTEIO: element 2 is a leaf and cannot be a parent"));
     EXPECT_THAT(lines, HasSubstr("Z mark text=here -> ok"));

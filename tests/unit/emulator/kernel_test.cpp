@@ -97,8 +97,7 @@ TEST_F(EmulatorKernel, TheProbeForWritesIsAnsweredAsLibibverbsExpects)
 TEST_F(EmulatorKernel, BadPointersAreFaultsOfTheCaller)
 {
     RDMAQOS_NOT_BELOW_QEMU_USER(kNoProcessMemory);
-    auto* forbidden = static_cast<std::uint8_t*>(
-        mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    auto* forbidden = static_cast<std::uint8_t*>(mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     const std::uint64_t request = 0;
     EXPECT_EQ(Ioctl(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE)
                   .in(UVERBS_ATTR_WRITE_CMD, std::uint32_t{IB_USER_VERBS_CMD_ALLOC_PD})
@@ -246,7 +245,7 @@ TEST_F(EmulatorKernel, VerbsOnAQueuePairRefuseOtherHandles)
     };
     const auto modify = [](UverbsClient& by, std::uint32_t handle) {
         mlx5::Mailbox request(sizeof(ib_uverbs_modify_qp));    // to ERR, which needs nothing else
-        const std::uint32_t mask = 1;    // the state
+        const std::uint32_t mask = 1;                          // the state
         std::memcpy(&request[offsetof(ib_uverbs_modify_qp, qp_handle)], &handle, sizeof(handle));
         std::memcpy(&request[offsetof(ib_uverbs_modify_qp, attr_mask)], &mask, sizeof(mask));
         request[offsetof(ib_uverbs_modify_qp, qp_state)] = 6;
@@ -285,8 +284,10 @@ TEST_F(EmulatorKernel, DevxOnAQueuePairRefusesOtherHandlesAndNumbers)
     const auto attach = [&](std::uint32_t handle, std::uint32_t number) {
         return client.attach({handle, number, 0}, leaf.id()).error;
     };
-    for (const auto& refused : {std::pair{queue_pair.handle, other.number}, {queue_pair.handle, 0U},
-                                {cq, queue_pair.number}, {leaf.handle, queue_pair.number}}) {
+    for (const auto& refused : {std::pair{queue_pair.handle, other.number},
+                                {queue_pair.handle, 0U},
+                                {cq, queue_pair.number},
+                                {leaf.handle, queue_pair.number}}) {
         EXPECT_EQ(query(refused.first, refused.second), EINVAL);
         EXPECT_EQ(attach(refused.first, refused.second), EINVAL);
     }
@@ -372,8 +373,13 @@ UniqueFd half_a_call(const UverbsClient& client)
     int ends[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
     Mailbox bytes(sizeof(CallHead) + sizeof(ib_uverbs_attr) * 2);
-    const CallHead head{static_cast<std::uint16_t>(bytes.size()), MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER, 2, 0,
-                        RDMA_DRIVER_MLX5, 0};
+    const CallHead head{static_cast<std::uint16_t>(bytes.size()),
+                        MLX5_IB_OBJECT_DEVX,
+                        MLX5_IB_METHOD_DEVX_OTHER,
+                        2,
+                        0,
+                        RDMA_DRIVER_MLX5,
+                        0};
     std::memcpy(bytes.data(), &head, sizeof(head));
     ib_uverbs_attr in{};
     in.attr_id = MLX5_IB_ATTR_DEVX_OTHER_CMD_IN;

@@ -97,7 +97,8 @@ TEST_F(EmulatorLifetime, HandlesAreOfTheFileAndTheLowestFreeOneIsNext)
     EXPECT_EQ(client.make_pd(), 0U);
     EXPECT_EQ(client.make_pd(), 1U);
     EXPECT_EQ(other.make_pd(), 0U);
-    EXPECT_EQ(Ioctl(UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY).handle(UVERBS_ATTR_DESTROY_PD_HANDLE, 0).run(client.fd()), 0);
+    EXPECT_EQ(
+        Ioctl(UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY).handle(UVERBS_ATTR_DESTROY_PD_HANDLE, 0).run(client.fd()), 0);
     EXPECT_EQ(client.make_cq(), 0U);
     EXPECT_EQ(client.make_pd(), 2U);
 }

@@ -75,8 +75,7 @@ TEST(EmulatorNetlink, SaysWhoseAQueuePairIs)
     EmulatorInProcess emulator;
     UverbsClient client(emulator.path());
     const auto queue_pair = client.make_qp();
-    const auto answers =
-        netlink_answer(request(RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP, 0), emulator.server().devices());
+    const auto answers = netlink_answer(request(RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP, 0), emulator.server().devices());
     ASSERT_EQ(answers.size(), 2U);
     EXPECT_EQ(header_of(answers[0]).nlmsg_seq, 7U);
     EXPECT_EQ(header_of(answers[0]).nlmsg_len, answers[0].size());
@@ -161,8 +160,7 @@ TEST(EmulatorNetlink, ManyQueuePairsComeInSeveralDatagrams)
     for (int each = 0; each < 500; ++each) {
         (void)client.make_qp();
     }
-    const auto answers =
-        netlink_answer(request(RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP, 0), emulator.server().devices());
+    const auto answers = netlink_answer(request(RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP, 0), emulator.server().devices());
     EXPECT_GT(answers.size(), 2U);
     for (const auto& answer : answers) {
         EXPECT_LT(answer.size(), 10000U);

@@ -68,9 +68,18 @@ TEST(QpStates, NoStateIsSkipped)
     const auto allowed = [](QueuePairState from, QueuePairState to) {
         return transition_is_allowed(QueuePairType::Ud, from, to, IBV_QP_STATE, false);
     };
-    for (const auto& [from, to] : std::vector<std::pair<QueuePairState, QueuePairState>>{
-             {Reset, Rtr}, {Reset, Rts}, {Init, Rts}, {Rtr, Init}, {Rts, Init}, {Rts, Rtr}, {Init, Sqd}, {Rts, Sqe},
-             {Rts, Sqd}, {Sqd, Rts}, {Error, Init}, {Error, Rts}}) {
+    for (const auto& [from, to] : std::vector<std::pair<QueuePairState, QueuePairState>>{{Reset, Rtr},
+                                                                                         {Reset, Rts},
+                                                                                         {Init, Rts},
+                                                                                         {Rtr, Init},
+                                                                                         {Rts, Init},
+                                                                                         {Rts, Rtr},
+                                                                                         {Init, Sqd},
+                                                                                         {Rts, Sqe},
+                                                                                         {Rts, Sqd},
+                                                                                         {Sqd, Rts},
+                                                                                         {Error, Init},
+                                                                                         {Error, Rts}}) {
         EXPECT_FALSE(allowed(from, to)) << to_string(from) << " to " << to_string(to);
     }
     EXPECT_TRUE(allowed(Sqe, Rts));

@@ -111,7 +111,9 @@ TEST(EmulatorSysfs, ShowsVirtualFunctionsAndBonds)
     for (const auto* device : {&first, &second, &function, &stray}) {
         write_sysfs(sys, *device);
     }
-    const auto device_of = [&](const std::string& name) { return fs::canonical(sys / "class/infiniband" / name / "device"); };
+    const auto device_of = [&](const std::string& name) {
+        return fs::canonical(sys / "class/infiniband" / name / "device");
+    };
     EXPECT_EQ(fs::canonical(device_of("mlx5_2") / "physfn"), device_of("mlx5_0"));
     EXPECT_EQ(read_text(device_of("mlx5_2") / "device"), "0x101e\n");
     EXPECT_FALSE(fs::exists(device_of("mlx5_0") / "physfn"));

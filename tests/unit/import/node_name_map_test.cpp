@@ -35,7 +35,8 @@ TEST(NodeNames, WithoutQuotesBlanksStay)
 
 TEST(NodeNames, NamesThatCannotBeWritten)
 {
-    EXPECT_TRUE(with_warning(read_names("0x10 \"caf\xe9\"\n"), "a name that is not UTF-8 or too long is left out").empty());
+    EXPECT_TRUE(
+        with_warning(read_names("0x10 \"caf\xe9\"\n"), "a name that is not UTF-8 or too long is left out").empty());
     EXPECT_TRUE(with_warning(read_names("0x10 \"\"\n"), "a GUID without a name has no effect").empty());
     const auto result = read_names(fmt::format("0x10 \"{}\"\n", std::string(300, 'x')));
     EXPECT_EQ(result.diagnostics.warning_count(), 1U);

@@ -267,8 +267,8 @@ struct Asked {
     {
     }
 
-    // All of the answer but the spelling of a name, which a YAML policy may not be able to hold, and whether an ulp made
-    // the level: the YAML has a level of its own for it.
+    // All of the answer but the spelling of a name, which a YAML policy may not be able to hold, and whether an ulp
+    // made the level: the YAML has a level of its own for it.
     [[nodiscard]] std::string answer(const Request& request) const
     {
         const auto match = matcher.match(request, Identity{});

@@ -229,7 +229,8 @@ TEST(OpensmImport, APKeyOfMoreThanSixteenBitsIsMaskedAndSaid)
                              "end-qos-match-rule\nend-qos-match-rules\n";
     const auto read = import_text(with_default(rule));
     ASSERT_TRUE(read.value);
-    EXPECT_THAT(*read.value, HasSubstr("# 0x18001 has more than the 16 bits of a P_Key, of which OpenSM takes the lower 15"));
+    EXPECT_THAT(*read.value,
+                HasSubstr("# 0x18001 has more than the 16 bits of a P_Key, of which OpenSM takes the lower 15"));
     EXPECT_THAT(*read.value, HasSubstr("0x0001"));
 }
 

@@ -61,7 +61,8 @@ std::set<std::string> tags_of(const std::string& page)
             // Of methods, which have an arrow, there may be several.
             const bool is_method = line.find("\\(->") != std::string::npos;
             const std::string before = is_method ? line : line.substr(0, line.find(" ("));
-            for (std::sregex_iterator each(before.begin(), before.end(), word); each != std::sregex_iterator(); ++each) {
+            for (std::sregex_iterator each(before.begin(), before.end(), word); each != std::sregex_iterator();
+                 ++each) {
                 tags.insert(each->str());
             }
         }
@@ -90,8 +91,8 @@ TEST(Manuals, SayWhatTheDocumentsSay)
         const auto end = page.find(kEnd);
         ASSERT_TRUE(begin != std::string::npos && end != std::string::npos) << name;
         const auto drawn_at = page.find('\n', begin) + 1;
-        const std::string expected =
-            page.substr(0, drawn_at) + page_of(text_of(document), first, behind) + page.substr(end);
+        const std::string expected = page.substr(0, drawn_at) + page_of(text_of(document), first, behind) +
+                                     page.substr(end);
         if (std::getenv("RDMAQOS_UPDATE_GOLDEN") != nullptr) {
             std::ofstream(source_dir() + "/" + name, std::ios::binary) << expected;
         } else {
@@ -108,7 +109,8 @@ TEST(Manuals, HaveEveryMemberOfTheBusApi)
     for (const char* interface : {"Manager", "Device", "Session"}) {
         const std::string shipped = text_of(std::string("config/dbus/org.rdmaqos1.") + interface + ".xml");
         const std::regex member("<(method|property|signal) name=\"([^\"]+)\"");
-        for (std::sregex_iterator each(shipped.begin(), shipped.end(), member); each != std::sregex_iterator(); ++each) {
+        for (std::sregex_iterator each(shipped.begin(), shipped.end(), member); each != std::sregex_iterator();
+             ++each) {
             const std::string kind = (*each)[1];
             const std::string name = (*each)[2];
             ++members;

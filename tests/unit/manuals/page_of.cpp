@@ -18,7 +18,14 @@ constexpr std::size_t kLongestLine = 118;
 
 // What not every terminal and every groff has.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kSpecial{{
-    {"→", "\\(->"}, {"µ", "\\(mc"}, {"×", "\\(mu"}, {"·", "*"}, {"ⁿ", "^n"}, {"…", "..."}, {"–", "\\(en"}, {"‣", ">"},
+    {"→", "\\(->"},
+    {"µ", "\\(mc"},
+    {"×", "\\(mu"},
+    {"·", "*"},
+    {"ⁿ", "^n"},
+    {"…", "..."},
+    {"–", "\\(en"},
+    {"‣", ">"},
 }};
 
 // For what is to stand as it is written.
@@ -101,8 +108,8 @@ std::string paragraph_of(const std::vector<std::string>& headings, const std::ve
     text += '\n';
     if (cells.size() > 1 && !cells.back().empty()) {
         const std::string& heading = headings.back();
-        text += wrapped(roff_of(heading.starts_with("exit status") || heading == "merging" ? heading + ": " + cells.back()
-                                                                                          : cells.back()));
+        text += wrapped(roff_of(
+            heading.starts_with("exit status") || heading == "merging" ? heading + ": " + cells.back() : cells.back()));
     }
     return text;
 }
@@ -189,8 +196,8 @@ std::string roff_of(std::string_view line)
             ++i;
         } else if (open != '`' && rest[0] == '*' && (open == '*' || (rest.size() > 1 && is_letter(rest[1])))) {
             toggle('*', "\\fI");
-        } else if (open != '`' && rest[0] == '[' && text_end != std::string_view::npos &&
-                   rest.find(']') == text_end && rest.find(')', text_end) != std::string_view::npos) {
+        } else if (open != '`' && rest[0] == '[' && text_end != std::string_view::npos && rest.find(']') == text_end &&
+                   rest.find(')', text_end) != std::string_view::npos) {
             result += roff_of(rest.substr(1, text_end - 1));
             i += rest.find(')', text_end);
         } else {

@@ -19,8 +19,7 @@ Tree two_classes(std::uint32_t rpc, std::uint32_t bulk)
 TEST(BusyRates, OfClassesBeforeAndAfter)
 {
     const std::set<ElementPath> classes{ElementPath("/bulk"), ElementPath("/rpc"), ElementPath("/elsewhere")};
-    const auto rates =
-        compare_busy_rates(two_classes(60, 40), two_classes(25, 75), Bandwidth::from_gbps(100), classes);
+    const auto rates = compare_busy_rates(two_classes(60, 40), two_classes(25, 75), Bandwidth::from_gbps(100), classes);
     const std::map<ElementPath, BusyRate> expected{
         {ElementPath("/bulk"), {Bandwidth::from_gbps(40), Bandwidth::from_gbps(75)}},
         {ElementPath("/rpc"), {Bandwidth::from_gbps(60), Bandwidth::from_gbps(25)}}};
@@ -34,7 +33,8 @@ TEST(BusyRates, AFoldedClassGetsWhatItsLeavesGet)
                     {ElementPath("/rpc/others"), {ElementKind::Leaf, kRoot, {1, {}}}},
                     {ElementPath("/rpc/pid:1"), {ElementKind::Leaf, kRoot, {2, {}}}},
                     {ElementPath("/rpc2"), {ElementKind::Leaf, kRoot, {1, {}}}}};
-    const auto rates = compare_busy_rates({}, tree, Bandwidth::from_gbps(10), {ElementPath("/rpc"), ElementPath("/none")});
+    const auto rates = compare_busy_rates({}, tree, Bandwidth::from_gbps(10),
+                                          {ElementPath("/rpc"), ElementPath("/none")});
     const std::map<ElementPath, BusyRate> expected{{ElementPath("/rpc"), {std::nullopt, Bandwidth::from_gbps(6)}}};
     EXPECT_EQ(rates, expected);
 }

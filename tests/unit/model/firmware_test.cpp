@@ -287,7 +287,9 @@ TEST(Firmware, NoQueuePairIsMadeOfAContextThatIsNotOpen)
     Firmware firmware(default_capabilities());
     const ContextId context = firmware.open_context().value();
     firmware.reset();
-    const auto make_one = [&] { return firmware.create_queue_pair(1, QueuePairType::Rc, QueuePairState::Rts, context); };
+    const auto make_one = [&] {
+        return firmware.create_queue_pair(1, QueuePairType::Rc, QueuePairState::Rts, context);
+    };
     expect_refused(make_one(), RefusalReason::DeviceGone);
     firmware.replug();
     expect_refused(make_one(), RefusalReason::NoSuchContext);
@@ -382,7 +384,8 @@ TEST_F(FollowedFirmware, TellsWhatHasChanged)
     const ObjectId leaf = make(firmware, ElementKind::Leaf, root);
     const ObjectId other = make(firmware, ElementKind::Leaf, root);
     for (std::uint32_t number = 1; number <= 10; ++number) {
-        firmware.create_queue_pair(number, number == 6 ? QueuePairType::RawPacket : QueuePairType::Rc, QueuePairState::Rts);
+        firmware.create_queue_pair(number, number == 6 ? QueuePairType::RawPacket : QueuePairType::Rc,
+                                   QueuePairState::Rts);
     }
     EXPECT_EQ(follow(), 10U);
     EXPECT_TRUE(elements_were_told);

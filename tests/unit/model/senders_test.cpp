@@ -27,7 +27,8 @@ TEST(Senders, WhatThoseOfALeafCanSendTogether)
     senders.add(kLeaf, std::nullopt, 2);
     EXPECT_EQ(senders.most(kLeaf), std::nullopt);
     EXPECT_EQ(senders.count(kLeaf), 6U);
-    EXPECT_THAT(senders.rates(kLeaf), ElementsAre(rate_in_gbps(1), rate_in_gbps(1), rate_in_gbps(1), rate_in_gbps(5), std::nullopt, std::nullopt));
+    EXPECT_THAT(senders.rates(kLeaf), ElementsAre(rate_in_gbps(1), rate_in_gbps(1), rate_in_gbps(1), rate_in_gbps(5),
+                                                  std::nullopt, std::nullopt));
     senders.add(ElementPath("/b"), std::nullopt, 0);
     EXPECT_EQ(senders.count(ElementPath("/b")), 0U);
     EXPECT_EQ(senders.demands().size(), 1U) << "no sender is no demand";
@@ -45,8 +46,16 @@ TEST(Senders, APartOfALeafIsByQueuePairAndByRate)
 {
     const PartCase cases[] = {
         {"equal parts", {{}, {}, {}, {}}, 20, {{}, {}}, 10},
-        {"the rates are reached", {rate_in_gbps(1), rate_in_gbps(1), rate_in_gbps(2)}, 20, {rate_in_gbps(1), rate_in_gbps(2)}, 3},
-        {"they are not", {rate_in_gbps(10), rate_in_gbps(10), rate_in_gbps(10), rate_in_gbps(10)}, 20, {rate_in_gbps(10)}, 5},
+        {"the rates are reached",
+         {rate_in_gbps(1), rate_in_gbps(1), rate_in_gbps(2)},
+         20,
+         {rate_in_gbps(1), rate_in_gbps(2)},
+         3},
+        {"they are not",
+         {rate_in_gbps(10), rate_in_gbps(10), rate_in_gbps(10), rate_in_gbps(10)},
+         20,
+         {rate_in_gbps(10)},
+         5},
         {"a slow one leaves the rest", {rate_in_gbps(2), {}, {}}, 20, {{}}, 9},
         {"itself it gets its rate", {rate_in_gbps(2), {}, {}}, 20, {rate_in_gbps(2)}, 2},
         {"only the slower one is held", {rate_in_gbps(2), rate_in_gbps(15), {}}, 20, {rate_in_gbps(15)}, 9},

@@ -34,8 +34,7 @@ TEST(UlpForms, StorageIsAtThePortsOfItsTransport)
     EXPECT_EQ(services(Ulp::Lustre), IntervalSet({{at(987), at(987)}}));
     EXPECT_EQ(services(Ulp::NvmeOf), IntervalSet({{at(4420), at(4420)}}));
     EXPECT_EQ(services(Ulp::NfsRdma), IntervalSet({{at(20049), at(20049)}}));
-    EXPECT_EQ(services(Ulp::Ceph),
-              IntervalSet({{at(3300), at(3300)}, {at(6789), at(6789)}, {at(6800), at(7568)}}));
+    EXPECT_EQ(services(Ulp::Ceph), IntervalSet({{at(3300), at(3300)}, {at(6789), at(6789)}, {at(6800), at(7568)}}));
     EXPECT_EQ(meaning_of(Ulp::Lustre, UlpCriterion::PortNum, IntervalSet({{988, 989}})).service_id,
               IntervalSet({{at(988), at(989)}}));
 }

@@ -73,9 +73,10 @@ TEST(LevelChanges, RenamedLevels)
 {
     const auto before = policy("  - {name: DEFAULT, sl: 0}\n  - {name: old, sl: 1}\n  - {name: older, sl: 2}\n"
                                "  - {name: stays, sl: 3}\n  - {name: melts, sl: 3}\n");
-    const auto after = policy("  - {name: DEFAULT, sl: 0}\n  - {name: new, sl: 1, renamed-from: [OLD, never]}\n"
-                              "  - {name: newer, sl: 4, renamed-from: older}\n"
-                              "  - {name: stays, sl: 3, renamed-from: melts}\n  - {name: fresh, renamed-from: nobody}\n");
+    const auto after = policy(
+        "  - {name: DEFAULT, sl: 0}\n  - {name: new, sl: 1, renamed-from: [OLD, never]}\n"
+        "  - {name: newer, sl: 4, renamed-from: older}\n"
+        "  - {name: stays, sl: 3, renamed-from: melts}\n  - {name: fresh, renamed-from: nobody}\n");
     EXPECT_THAT(sentences(before, after),
                 ElementsAre("level new: renamed from old", "level newer: renamed from older (sl 2 -> 4)",
                             "level stays: renamed-from none -> melts", "level fresh: new (renamed-from nobody)",
@@ -84,9 +85,9 @@ TEST(LevelChanges, RenamedLevels)
     EXPECT_EQ(level_changes(before, after).back().kind, PolicyChangeKind::Renamed);
     EXPECT_THAT(sentences(after, after), IsEmpty());
     EXPECT_THAT(sentences(after, before),
-                ElementsAre("level old: new (sl 1)", "level older: new (sl 2)", "level stays: renamed-from melts -> none",
-                            "level melts: new (sl 3)", "level new: removed", "level newer: removed",
-                            "level fresh: removed"));
+                ElementsAre("level old: new (sl 1)", "level older: new (sl 2)",
+                            "level stays: renamed-from melts -> none", "level melts: new (sl 3)", "level new: removed",
+                            "level newer: removed", "level fresh: removed"));
 }
 
 TEST(LevelChanges, AnotherNameIsSeenWhereEverythingElseIsTheSame)

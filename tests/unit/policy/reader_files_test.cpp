@@ -204,7 +204,8 @@ devices:
 TEST(ReadSimulation, WhatIsAbsentIsTheProfileAndAStableGuid)
 {
     const auto read = [](const std::string& text) { return value_of(read_simulation(with_version(text), profile())); };
-    const auto devices = read("devices: [{name: a}, {name: a, port: 2}, {name: b, capabilities: {max-depth: 2, attachable: []}}]");
+    const auto devices = read(
+        "devices: [{name: a}, {name: a, port: 2}, {name: b, capabilities: {max-depth: 2, attachable: []}}]");
     ASSERT_EQ(devices.size(), 3U);
     EXPECT_EQ(devices[0].capabilities, profile());
     EXPECT_EQ(devices[2].capabilities.max_depth, 2U);

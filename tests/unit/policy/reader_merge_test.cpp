@@ -46,12 +46,13 @@ qos-levels:
 
 TEST(MergePolicy, NullTakesAKeyBack)
 {
-    const Policy policy = good(read_texts({"qos-levels: [{name: DEFAULT, sl: 1, schedule: {share: 2, max-rate: 1Gbps}}]",
-                                           "qos-levels: [{name: DEFAULT, sl: ~, schedule: {max-rate: null}}]"}));
+    const Policy policy = good(
+        read_texts({"qos-levels: [{name: DEFAULT, sl: 1, schedule: {share: 2, max-rate: 1Gbps}}]",
+                    "qos-levels: [{name: DEFAULT, sl: ~, schedule: {max-rate: null}}]"}));
     EXPECT_FALSE(policy.levels.at(0).sl);
     EXPECT_EQ(policy.levels[0].schedule->rate, (RateSpec{2, std::nullopt, std::nullopt}));
-    const Policy unscheduled = good(read_texts({"qos-levels: [{name: DEFAULT, schedule: {}}]",
-                                                "qos-levels: [{name: DEFAULT, schedule: ~}]"}));
+    const Policy unscheduled = good(
+        read_texts({"qos-levels: [{name: DEFAULT, schedule: {}}]", "qos-levels: [{name: DEFAULT, schedule: ~}]"}));
     EXPECT_FALSE(unscheduled.levels.at(0).schedule);
 }
 
@@ -83,8 +84,8 @@ TEST(MergePolicy, NamesOfPartitionsKeepTheirCase)
 
 TEST(MergePolicy, EveryFileNeedsItsVersion)
 {
-    const auto result = read_policy({with_version("qos-levels: [{name: DEFAULT}]"), source("b.yaml", "qos-levels: []\n")},
-                                    fake_names());
+    const auto result = read_policy(
+        {with_version("qos-levels: [{name: DEFAULT}]"), source("b.yaml", "qos-levels: []\n")}, fake_names());
     expect_only_error(result, "`version: 1` is missing");
     EXPECT_EQ(result.diagnostics.all().at(0).location.to_string(), "b.yaml:1:1");
 }

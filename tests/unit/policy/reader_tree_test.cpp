@@ -58,31 +58,31 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         // Exactly as much as there is.
         TreeCase{"  - {name: a, schedule: {parent: n, min-rate: 6Gbps}" + kAlice +
-                 "  - {name: b, schedule: {parent: n, min-rate: 4Gbps}" + kAlice +
-                 "scheduling-nodes: [{name: n, max-rate: 10Gbps}]\n",
-             ""},
+                     "  - {name: b, schedule: {parent: n, min-rate: 4Gbps}" + kAlice +
+                     "scheduling-nodes: [{name: n, max-rate: 10Gbps}]\n",
+                 ""},
         TreeCase{"  - {name: a, schedule: {parent: n, min-rate: 6Gbps}" + kAlice +
-                 "  - {name: b, schedule: {parent: n, min-rate: 4001Mbps}" + kAlice +
-                 "scheduling-nodes: [{name: n, max-rate: 10Gbps}]\n",
-             "the min-rates below `n` add up to 10.001 Gbit/s, more than its `max-rate` 10 Gbit/s"},
+                     "  - {name: b, schedule: {parent: n, min-rate: 4001Mbps}" + kAlice +
+                     "scheduling-nodes: [{name: n, max-rate: 10Gbps}]\n",
+                 "the min-rates below `n` add up to 10.001 Gbit/s, more than its `max-rate` 10 Gbit/s"},
         // Through a node without rates of its own.
         TreeCase{"  - {name: a, schedule: {parent: m, min-rate: 11Gbps}" + kAlice +
-                 "scheduling-nodes: [{name: n, max-rate: 10Gbps}, {name: m, parent: n}]\n",
-             "the min-rates below `n` add up to 11 Gbit/s, more than its `max-rate` 10 Gbit/s"},
+                     "scheduling-nodes: [{name: n, max-rate: 10Gbps}, {name: m, parent: n}]\n",
+                 "the min-rates below `n` add up to 11 Gbit/s, more than its `max-rate` 10 Gbit/s"},
         // A node's own guarantee counts if it is more than that of those below.
         TreeCase{"  - {name: a, schedule: {parent: m, min-rate: 1Gbps}" + kAlice +
-                 "scheduling-nodes: [{name: n, max-rate: 10Gbps}, {name: m, parent: n, min-rate: 11Gbps}]\n",
-             "the min-rates below `n` add up to 11 Gbit/s, more than its `max-rate` 10 Gbit/s"},
+                     "scheduling-nodes: [{name: n, max-rate: 10Gbps}, {name: m, parent: n, min-rate: 11Gbps}]\n",
+                 "the min-rates below `n` add up to 11 Gbit/s, more than its `max-rate` 10 Gbit/s"},
         TreeCase{"  - {name: a, schedule: {min-rate: 2Gbps, max-rate: 2Gbps}" + kAlice, ""},
         TreeCase{"  - {name: a, schedule: {min-rate: 2001Mbps, max-rate: 2Gbps}" + kAlice,
-             "`min-rate` 2.001 Gbit/s is above `max-rate` 2 Gbit/s"},
+                 "`min-rate` 2.001 Gbit/s is above `max-rate` 2 Gbit/s"},
         // The same name is fine with another parent, or without a place in the tree.
         TreeCase{"  - {name: n, schedule: {parent: n}}\nscheduling-nodes: [{name: n}]\n", ""},
         TreeCase{"  - {name: n}\n  - {name: m, schedule: {parent: n}}\nscheduling-nodes: [{name: n}]\n", ""},
         TreeCase{"  - {name: N, schedule: {}}\n  - {name: m, schedule: {parent: n}}\nscheduling-nodes: [{name: n}]\n",
-             "qos-level `N` has the name of a scheduling-node with the same parent"},
+                 "qos-level `N` has the name of a scheduling-node with the same parent"},
         TreeCase{"  - {name: a, schedule: {parent: n}}\nscheduling-nodes: [{name: n, parent: n}]\n",
-             "scheduling-node `n` is its own ancestor"}),
+                 "scheduling-node `n` is its own ancestor"}),
     [](const auto& test) { return std::to_string(test.index); });
 
 TEST(ReadTree, DevicesPartsOfTheLinkAndPrincipals)

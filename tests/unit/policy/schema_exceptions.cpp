@@ -112,7 +112,8 @@ std::vector<SchemaException> about_texts()
          [](const Diagnostic&, const Node* at, const Unit&) {
              return at != nullptr && at->is_scalar() && to_json(*at).is_number() && !parse_number(at->text);
          }},
-        message("a schema does not count the days of a month", "`until`: `[0-9]{4}-[0-9]{2}-(29|30|31)[^`]*` is not a time"),
+        message("a schema does not count the days of a month",
+                "`until`: `[0-9]{4}-[0-9]{2}-(29|30|31)[^`]*` is not a time"),
         {"an address is more than the characters it may have",
          [](const Diagnostic& diagnostic, const Node* at, const Unit&) {
              return has_form(at, "[0-9A-Fa-f:.]+(/[0-9]+)?") && says(diagnostic, "`.*` is not a GID.*");

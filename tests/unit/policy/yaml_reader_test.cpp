@@ -59,19 +59,19 @@ TEST_P(YamlOutline, IsAsWritten)
     EXPECT_TRUE(yaml.diagnostics.empty()) << render(yaml.diagnostics, Colour::Off);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, YamlOutline,
-                         testing::Values(Case{"", "-"}, Case{"# nothing\n", "-"}, Case{"---\na: 1\n...\n", "{a:1}"},
-                                         Case{"a: yes\nb: 010\nc: 1_000\n", "{a:yes,b:010,c:1_000}"},
-                                         Case{"a:\nnull-like: 1\n", "{a:-,null-like:1}"},
-                                         Case{"a: ~\nb: null\nc: [~, null , NULL]\n", "{a:null,b:null,c:[null,null,null]}"},
-                                         Case{"a: \"~\"\nb: nullable\n", "{a:\"~\",b:nullable}"},
-                                         Case{"- a\n-\n- b\n", "[a,-,b]"},
-                                         Case{"a: 'it''s'\nb: \"\\\"\"\n", "{a:\"it's\",b:\"\"\"}"},
-                                         Case{"a: |\n  x\n  y\nb: >\n  x\n  y\n", "{a:\"x\ny\n\",b:\"x y\n\"}"},
-                                         Case{"a: x\n  y\n", "{a:x y}"}, Case{"\"quoted key\": 1\n", "{\"quoted key\":1}"},
-                                         Case{"a: 0:255\n", "{a:0:255}"}, Case{"'<<': 1\n", "{\"<<\":1}"},
-                                         Case{"a: 1\r\nb: [x,\r\n y]\r\n", "{a:1,b:[x,y]}"},
-                                         Case{"%YAML 1.2\n---\na: 1\n", "{a:1}"}, Case{"{a: 1, b}\n", "{a:1,b:-}"}));
+INSTANTIATE_TEST_SUITE_P(
+    Cases, YamlOutline,
+    testing::Values(Case{"", "-"}, Case{"# nothing\n", "-"}, Case{"---\na: 1\n...\n", "{a:1}"},
+                    Case{"a: yes\nb: 010\nc: 1_000\n", "{a:yes,b:010,c:1_000}"},
+                    Case{"a:\nnull-like: 1\n", "{a:-,null-like:1}"},
+                    Case{"a: ~\nb: null\nc: [~, null , NULL]\n", "{a:null,b:null,c:[null,null,null]}"},
+                    Case{"a: \"~\"\nb: nullable\n", "{a:\"~\",b:nullable}"}, Case{"- a\n-\n- b\n", "[a,-,b]"},
+                    Case{"a: 'it''s'\nb: \"\\\"\"\n", "{a:\"it's\",b:\"\"\"}"},
+                    Case{"a: |\n  x\n  y\nb: >\n  x\n  y\n", "{a:\"x\ny\n\",b:\"x y\n\"}"},
+                    Case{"a: x\n  y\n", "{a:x y}"}, Case{"\"quoted key\": 1\n", "{\"quoted key\":1}"},
+                    Case{"a: 0:255\n", "{a:0:255}"}, Case{"'<<': 1\n", "{\"<<\":1}"},
+                    Case{"a: 1\r\nb: [x,\r\n y]\r\n", "{a:1,b:[x,y]}"}, Case{"%YAML 1.2\n---\na: 1\n", "{a:1}"},
+                    Case{"{a: 1, b}\n", "{a:1,b:-}"}));
 
 TEST(YamlReader, LocatesByLineAndByteColumn)
 {
@@ -134,7 +134,8 @@ std::string chain(bool closed)
 {
     std::string text = "version: 1\nqos-levels: [{name: DEFAULT}]\nscheduling-nodes:\n";
     for (int i = 0; i < 5000; ++i) {
-        text += "  - {name: n" + std::to_string(i) + (i == 4999 && !closed ? "" : ", parent: n" + std::to_string((i + 1) % 5000)) + "}\n";
+        text += "  - {name: n" + std::to_string(i) +
+                (i == 4999 && !closed ? "" : ", parent: n" + std::to_string((i + 1) % 5000)) + "}\n";
     }
     return text;
 }

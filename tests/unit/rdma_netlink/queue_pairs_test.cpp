@@ -113,8 +113,7 @@ TEST(TrackedQueuePairs, OneAlone)
 
 Message summary_entry(const char* name, const Message& count)
 {
-    return attribute(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY,
-                     text(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME, name) + count);
+    return attribute(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY, text(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME, name) + count);
 }
 
 Message count_of(std::uint64_t count)
@@ -176,17 +175,16 @@ TEST(TrackedQueuePairs, DevicesAndHolders)
     EXPECT_THAT(devices, ElementsAre(TrackedDevice{3, "mlx5_0"}, TrackedDevice{5, "rxe0"}));
 
     const Message domains = attribute(
-        RDMA_NLDEV_ATTR_RES_PD,
-        attribute(RDMA_NLDEV_ATTR_RES_PD_ENTRY, number(RDMA_NLDEV_ATTR_RES_PDN, 9) + number(RDMA_NLDEV_ATTR_RES_CTXN, 2)) +
-            attribute(RDMA_NLDEV_ATTR_RES_PD_ENTRY,
-                      number(RDMA_NLDEV_ATTR_RES_PDN, 10) + number(RDMA_NLDEV_ATTR_RES_PID, 4711)));
+        RDMA_NLDEV_ATTR_RES_PD, attribute(RDMA_NLDEV_ATTR_RES_PD_ENTRY,
+                                          number(RDMA_NLDEV_ATTR_RES_PDN, 9) + number(RDMA_NLDEV_ATTR_RES_CTXN, 2)) +
+                                    attribute(RDMA_NLDEV_ATTR_RES_PD_ENTRY, number(RDMA_NLDEV_ATTR_RES_PDN, 10) +
+                                                                                number(RDMA_NLDEV_ATTR_RES_PID, 4711)));
     std::vector<Holder> holders;
     read_holders(message(domains, kSequence), kSequence, HolderKind::Domain, holders, failed);
     EXPECT_THAT(holders, ElementsAre(Holder{9, 2, {}}, Holder{10, {}, 4711}));
-    const Message contexts =
-        attribute(RDMA_NLDEV_ATTR_RES_CTX, attribute(RDMA_NLDEV_ATTR_RES_CTX_ENTRY,
-                                                     number(RDMA_NLDEV_ATTR_RES_CTXN, 2) +
-                                                         number(RDMA_NLDEV_ATTR_RES_PID, 4711)));
+    const Message contexts = attribute(
+        RDMA_NLDEV_ATTR_RES_CTX, attribute(RDMA_NLDEV_ATTR_RES_CTX_ENTRY, number(RDMA_NLDEV_ATTR_RES_CTXN, 2) +
+                                                                              number(RDMA_NLDEV_ATTR_RES_PID, 4711)));
     holders.clear();
     read_holders(message(contexts, kSequence), kSequence, HolderKind::Context, holders, failed);
     EXPECT_THAT(holders, ElementsAre(Holder{2, {}, 4711}));

@@ -49,8 +49,8 @@ TEST(TrafficClassesOfAPort, WhatDividesAndLimits)
     ets.tc_tsa[5] = IEEE_8021QAZ_TSA_STRICT;
     ieee_maxrate rates{};
     rates.tc_maxrate[3] = 10'000'000;
-    const auto read =
-        read_traffic_classes(dcb(attribute(DCB_ATTR_IEEE_ETS, bytes_of(ets)) + attribute(DCB_ATTR_IEEE_MAXRATE, bytes_of(rates))));
+    const auto read = read_traffic_classes(
+        dcb(attribute(DCB_ATTR_IEEE_ETS, bytes_of(ets)) + attribute(DCB_ATTR_IEEE_MAXRATE, bytes_of(rates))));
     EXPECT_THAT(read.shares, ElementsAre("traffic class 0 gets 60 %", "traffic class 3 gets 40 %"));
     EXPECT_THAT(read.max_rates, ElementsAre("traffic class 3 sends 10 Gbit/s at most"));
 }
@@ -62,8 +62,8 @@ TEST(TrafficClassesOfAPort, AsADriverHasThemWhenNobodySetThem)
         ets.tc_tsa[i] = IEEE_8021QAZ_TSA_VENDOR;
         ets.tc_tx_bw[i] = 100;
     }
-    const auto read = read_traffic_classes(dcb(attribute(DCB_ATTR_IEEE_ETS, bytes_of(ets)) +
-                                               attribute(DCB_ATTR_IEEE_MAXRATE, bytes_of(ieee_maxrate{}))));
+    const auto read = read_traffic_classes(
+        dcb(attribute(DCB_ATTR_IEEE_ETS, bytes_of(ets)) + attribute(DCB_ATTR_IEEE_MAXRATE, bytes_of(ieee_maxrate{}))));
     EXPECT_THAT(read.shares, IsEmpty());
     EXPECT_THAT(read.max_rates, IsEmpty());
     EXPECT_THAT(read_traffic_classes(dcb({})).shares, IsEmpty());
@@ -74,16 +74,17 @@ TEST(TrafficClassesOfAPort, AsADriverHasThemWhenNobodySetThem)
 TEST(FunctionRates, OfThisCardThatLimitSomething)
 {
     const std::vector<std::string> ours{"0000:3b:00.2", "0000:3b:00.0"};
-    EXPECT_EQ(read_function_rate(rate(number(DEVLINK_ATTR_PORT_INDEX, 1) +
-                                      wide(DEVLINK_ATTR_RATE_TX_MAX, 10 * kGigabitPerSecond)),
-                                 ours),
-              "pci/0000:3b:00.0/1 sends 10 Gbit/s at most");
+    EXPECT_EQ(
+        read_function_rate(
+            rate(number(DEVLINK_ATTR_PORT_INDEX, 1) + wide(DEVLINK_ATTR_RATE_TX_MAX, 10 * kGigabitPerSecond)), ours),
+        "pci/0000:3b:00.0/1 sends 10 Gbit/s at most");
     EXPECT_EQ(read_function_rate(rate(text(DEVLINK_ATTR_RATE_NODE_NAME, "tenants") +
                                       wide(DEVLINK_ATTR_RATE_TX_SHARE, kGigabitPerSecond) +
                                       wide(DEVLINK_ATTR_RATE_TX_MAX, 2 * kGigabitPerSecond)),
                                  ours),
               "pci/0000:3b:00.0/tenants sends 1 Gbit/s at least, 2 Gbit/s at most");
-    EXPECT_EQ(read_function_rate(rate(number(DEVLINK_ATTR_PORT_INDEX, 1) + wide(DEVLINK_ATTR_RATE_TX_MAX, 0)), ours), "");
+    EXPECT_EQ(read_function_rate(rate(number(DEVLINK_ATTR_PORT_INDEX, 1) + wide(DEVLINK_ATTR_RATE_TX_MAX, 0)), ours),
+              "");
     EXPECT_EQ(read_function_rate(rate(wide(DEVLINK_ATTR_RATE_TX_MAX, kGigabitPerSecond)), {"0000:af:00.0"}), "");
 }
 

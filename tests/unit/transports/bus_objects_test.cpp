@@ -15,10 +15,10 @@ TEST(Paths, OfSessionsGoBothWays)
 
 TEST(Paths, OthersAreNoSessions)
 {
-    for (const auto* path : {"/", "/org/rdmaqos1/session", "/org/rdmaqos1/session/", "/org/rdmaqos1/session/0",
-                             "/org/rdmaqos1/session/01", "/org/rdmaqos1/session/1a", "/org/rdmaqos1/session/_31",
-                             "/org/rdmaqos1/session/1/2", "/org/rdmaqos1/session/18446744073709551616",
-                             "/org/rdmaqos1/sessions/1", "/org/rdmaqos1/device/1"}) {
+    for (const auto* path :
+         {"/", "/org/rdmaqos1/session", "/org/rdmaqos1/session/", "/org/rdmaqos1/session/0", "/org/rdmaqos1/session/01",
+          "/org/rdmaqos1/session/1a", "/org/rdmaqos1/session/_31", "/org/rdmaqos1/session/1/2",
+          "/org/rdmaqos1/session/18446744073709551616", "/org/rdmaqos1/sessions/1", "/org/rdmaqos1/device/1"}) {
         EXPECT_EQ(session_of_path(path), std::nullopt) << path;
     }
 }

@@ -29,7 +29,8 @@ protected:
         sd_bus* raw = nullptr;
         if (sd_bus_new(&raw) < 0 || sd_bus_set_fd(raw, ends[1], ends[1]) < 0 || sd_bus_start(raw) < 0 ||
             sd_bus_add_filter(server->bus(), nullptr, &on_message, this) < 0 ||
-            sd_bus_call_method_async(raw, nullptr, nullptr, "/", "org.rdmaqos1.Test", "Test", &on_answer, this, "") < 0) {
+            sd_bus_call_method_async(raw, nullptr, nullptr, "/", "org.rdmaqos1.Test", "Test", &on_answer, this, "") <
+                0) {
             throw std::runtime_error("sd_bus");
         }
         client.reset(raw);

@@ -73,9 +73,10 @@ TEST(CompileFold, AFoldedClassWhosePartDependsOnItsProcessesIsAnError)
     EXPECT_EQ(only(folded, FindingKind::Folded).gap, Gap::between(Bandwidth::from_kbps(14'285'714), gbps(25)));
     EXPECT_EQ(processes_together(policy(1, 2), "/t/x"), Bandwidth::from_mbps(14'285));
     EXPECT_EQ(processes_together(folded, "/t/x"), Bandwidth::from_mbps(23'076));
-    EXPECT_EQ(findings_text(folded.findings),
-              "error: /t/x: cannot have a node of its own: the device has 2 levels; its leaves are placed below /; instead "
-              "of 25 Gbit/s for any number of principals, 1 process gets 14.285 Gbit/s, and 9 get 23.076 Gbit/s together\n");
+    EXPECT_EQ(
+        findings_text(folded.findings),
+        "error: /t/x: cannot have a node of its own: the device has 2 levels; its leaves are placed below /; instead "
+        "of 25 Gbit/s for any number of principals, 1 process gets 14.285 Gbit/s, and 9 get 23.076 Gbit/s together\n");
     EXPECT_EQ(policy(0, 2).findings, folded.findings);    // who is there makes no other finding
 }
 

@@ -63,10 +63,10 @@ TEST(Compile, EveryElementThatIsOffByMoreThanFivePercentIsReported)
         elements.push_back(level(path, share(1)));
     }
     const auto compiled = compile(input(std::move(elements)));
-    constexpr const char* kDetails = ": requested 0.04 % of /, achievable 0.91 %: shares are whole numbers from 1 to 100 on "
-                                     "this device\n";
-    EXPECT_EQ(findings_text(compiled.findings),
-              fmt::format("warning: /c{0}warning: /d{0}warning: /e{0}", kDetails));
+    constexpr const char* kDetails =
+        ": requested 0.04 % of /, achievable 0.91 %: shares are whole numbers from 1 to 100 on "
+        "this device\n";
+    EXPECT_EQ(findings_text(compiled.findings), fmt::format("warning: /c{0}warning: /d{0}warning: /e{0}", kDetails));
 }
 
 TEST(Compile, AGuaranteeThatGetsMuchMoreIsReported)
@@ -74,9 +74,10 @@ TEST(Compile, AGuaranteeThatGetsMuchMoreIsReported)
     const auto compiled = compile(input({level("/a", min_rate(Bandwidth::from_mbps(100))), level("/b")}));
     EXPECT_EQ(share_of(compiled, "/a"), 1U);
     EXPECT_EQ(share_of(compiled, "/b"), 100U);
-    EXPECT_EQ(findings_text(compiled.findings),
-              "warning: /a: requested min-rate 100 Mbit/s, achievable 990 Mbit/s, so that its siblings get less: shares are "
-              "whole numbers from 1 to 100 on this device\n");
+    EXPECT_EQ(
+        findings_text(compiled.findings),
+        "warning: /a: requested min-rate 100 Mbit/s, achievable 990 Mbit/s, so that its siblings get less: shares are "
+        "whole numbers from 1 to 100 on this device\n");
 }
 
 TEST(Compile, PrincipalsThatAreOffAreReportedOnce)

@@ -40,32 +40,32 @@ TEST(MaxMin, WholeNumbersStayWhole)
 
 TEST(MaxMin, NobodyCouldGetMoreWithoutOneWhoHasLessForItsWeight)
 {
-    EXPECT_TRUE(rc::check("max-min", [](const std::vector<std::pair<std::uint16_t, std::uint8_t>>& numbers,
-                                        std::uint16_t whole) {
-        std::vector<Claim> claims;
-        for (const auto& [wanted, weight] : numbers) {
-            claims.push_back({wanted % 5 == 0 ? kAll : wanted, weight + 1U});
-        }
-        const auto parts = divide_max_min(whole, claims);
-        const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
-        RC_ASSERT(sum <= whole + 1e-6);
-        double level = 0;    // of those that want more
-        for (std::size_t i = 0; i < claims.size(); ++i) {
-            RC_ASSERT(parts[i] >= 0 && parts[i] <= claims[i].wanted);
-            if (parts[i] < claims[i].wanted) {
-                level = parts[i] / static_cast<double>(claims[i].weight);
-                RC_ASSERT(sum >= whole - 1e-6);    // nothing lies idle
-            }
-        }
-        for (std::size_t i = 0; i < claims.size(); ++i) {
-            const double own = parts[i] / static_cast<double>(claims[i].weight);
-            if (parts[i] < claims[i].wanted) {
-                RC_ASSERT(own > level - 1e-6 && own < level + 1e-6);
-            } else if (level > 0) {
-                RC_ASSERT(own < level + 1e-6);
-            }
-        }
-    }));
+    EXPECT_TRUE(rc::check("max-min",
+                          [](const std::vector<std::pair<std::uint16_t, std::uint8_t>>& numbers, std::uint16_t whole) {
+                              std::vector<Claim> claims;
+                              for (const auto& [wanted, weight] : numbers) {
+                                  claims.push_back({wanted % 5 == 0 ? kAll : wanted, weight + 1U});
+                              }
+                              const auto parts = divide_max_min(whole, claims);
+                              const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
+                              RC_ASSERT(sum <= whole + 1e-6);
+                              double level = 0;    // of those that want more
+                              for (std::size_t i = 0; i < claims.size(); ++i) {
+                                  RC_ASSERT(parts[i] >= 0 && parts[i] <= claims[i].wanted);
+                                  if (parts[i] < claims[i].wanted) {
+                                      level = parts[i] / static_cast<double>(claims[i].weight);
+                                      RC_ASSERT(sum >= whole - 1e-6);    // nothing lies idle
+                                  }
+                              }
+                              for (std::size_t i = 0; i < claims.size(); ++i) {
+                                  const double own = parts[i] / static_cast<double>(claims[i].weight);
+                                  if (parts[i] < claims[i].wanted) {
+                                      RC_ASSERT(own > level - 1e-6 && own < level + 1e-6);
+                                  } else if (level > 0) {
+                                      RC_ASSERT(own < level + 1e-6);
+                                  }
+                              }
+                          }));
 }
 
 }    // namespace

@@ -105,21 +105,19 @@ TEST(RenderTree, WhatThePolicyRequestsComesBeforeTheWeight)
 {
     RateSpec device_default;
     device_default.share.reset();
-    const auto shares = compile(
-        input({level("/a", share(200)), level("/b", share(100)), level("/c", share(300)), level("/d", device_default)}));
-    EXPECT_EQ(render_tree({shares.tree, {}}, {}, 0, shares.requested),
-              "/\n"
-              "├── a   share 200 (weight 2 of 7)\n"
-              "├── b   share 100 (weight 1 of 7)\n"
-              "├── c   share 300 (weight 3 of 7)\n"
-              "└── d   share default\n");
+    const auto shares = compile(input(
+        {level("/a", share(200)), level("/b", share(100)), level("/c", share(300)), level("/d", device_default)}));
+    EXPECT_EQ(render_tree({shares.tree, {}}, {}, 0, shares.requested), "/\n"
+                                                                       "├── a   share 200 (weight 2 of 7)\n"
+                                                                       "├── b   share 100 (weight 1 of 7)\n"
+                                                                       "├── c   share 300 (weight 3 of 7)\n"
+                                                                       "└── d   share default\n");
     const auto in = input({level("/a", min_rate(gbps(30))), level("/b", share(2)), level("/c", share(5))});
     const auto rates = compile(in);
-    EXPECT_EQ(render_tree({rates.tree, {}}, {}, 0, rates.requested),
-              "/\n"
-              "├── a   min-rate 30 Gbit/s (weight 3 of 10)\n"
-              "├── b   share 2\n"
-              "└── c   share 5\n");
+    EXPECT_EQ(render_tree({rates.tree, {}}, {}, 0, rates.requested), "/\n"
+                                                                     "├── a   min-rate 30 Gbit/s (weight 3 of 10)\n"
+                                                                     "├── b   share 2\n"
+                                                                     "└── c   share 5\n");
 }
 
 TEST(RenderPlan, WhatIsRequestedBeforeAndAfter)
@@ -128,7 +126,8 @@ TEST(RenderPlan, WhatIsRequestedBeforeAndAfter)
         const auto now = compile(input({level("/a", before), level("/b", share(1))}));
         const auto then = compile(input({level("/a", after), level("/b", share(1))}));
         const ActualState actual = built({now.tree, {}});
-        const auto described = describe(actual, diff({then.tree, {}}, actual, connectx6()), now.requested, then.requested);
+        const auto described = describe(actual, diff({then.tree, {}}, actual, connectx6()), now.requested,
+                                        then.requested);
         const auto text = render_plan(described);
         const auto from = text.find(" a ");
         return text.substr(from, text.find('\n', from) - from);
@@ -145,7 +144,8 @@ TEST(RenderPlan, AWeightThatChangesUnderTheSameRequest)
     const auto now = compile(input({level("/a", min_rate(gbps(50))), level("/b", share(1))}));
     const auto then = compile(input({level("/a", min_rate(gbps(50))), level("/b", share(1)), level("/c", share(2))}));
     const ActualState actual = built({now.tree, {}});
-    const auto text = render_plan(describe(actual, diff({then.tree, {}}, actual, connectx6()), now.requested, then.requested));
+    const auto text = render_plan(
+        describe(actual, diff({then.tree, {}}, actual, connectx6()), now.requested, then.requested));
     EXPECT_THAT(text, testing::HasSubstr("a   min-rate 50 Gbit/s (weight 1 of 2 -> 3 of 6)"));
 }
 

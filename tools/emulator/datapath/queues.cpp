@@ -109,8 +109,8 @@ void CompletionQueue::look_at_arm()
     send_event();
 }
 
-// An arm does not report what an earlier event has covered: who arms and polls then, as perftest does, would get an event
-// for what he has polled.
+// An arm does not report what an earlier event has covered: who arms and polls then, as perftest does, would get an
+// event for what he has polled.
 void CompletionQueue::send_event()
 {
     const std::uint32_t newest = armed_solicited_ ? solicited_ : produced_;
@@ -227,8 +227,7 @@ QueuePair::QueuePair(QueuePairMemory of_memory, ClientMemory of_client, DeviceSt
 {
 }
 
-DeviceState::DeviceState(Device& of_device, std::uint32_t of_number)
-    : device(of_device), number(of_number)
+DeviceState::DeviceState(Device& of_device, std::uint32_t of_number) : device(of_device), number(of_number)
 {
     for (const SimulatedDevice& port : of_device.ports()) {
         ports.push_back({port});

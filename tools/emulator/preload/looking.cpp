@@ -63,14 +63,14 @@ int finish_stat(int folder, const char* path, int status, struct stat* result)
 
 }    // namespace
 
-#define DEFINE_STAT(name, type)                                                                                       \
-    EXPORT int name(const char* path, struct type* result)                                                            \
-    {                                                                                                                 \
-        NEXT(name);                                                                                                   \
-        if (const int index = index_of_path(path); index >= 0) {                                                      \
-            return stat_device(index, reinterpret_cast<struct stat&>(*result));                                       \
-        }                                                                                                             \
-        return finish_stat(AT_FDCWD, path, real(path, result), reinterpret_cast<struct stat*>(result));               \
+#define DEFINE_STAT(name, type)                                                                                        \
+    EXPORT int name(const char* path, struct type* result)                                                             \
+    {                                                                                                                  \
+        NEXT(name);                                                                                                    \
+        if (const int index = index_of_path(path); index >= 0) {                                                       \
+            return stat_device(index, reinterpret_cast<struct stat&>(*result));                                        \
+        }                                                                                                              \
+        return finish_stat(AT_FDCWD, path, real(path, result), reinterpret_cast<struct stat*>(result));                \
     }
 
 DEFINE_STAT(stat, stat)
@@ -78,24 +78,24 @@ DEFINE_STAT(lstat, stat)
 DEFINE_STAT(stat64, stat64)
 DEFINE_STAT(lstat64, stat64)
 
-#define DEFINE_FSTAT(name, type)                                                                                      \
-    EXPORT int name(int fd, struct type* result)                                                                      \
-    {                                                                                                                 \
-        NEXT(name);                                                                                                   \
-        return finish_stat(fd, "", real(fd, result), reinterpret_cast<struct stat*>(result));                         \
+#define DEFINE_FSTAT(name, type)                                                                                       \
+    EXPORT int name(int fd, struct type* result)                                                                       \
+    {                                                                                                                  \
+        NEXT(name);                                                                                                    \
+        return finish_stat(fd, "", real(fd, result), reinterpret_cast<struct stat*>(result));                          \
     }
 
 DEFINE_FSTAT(fstat, stat)
 DEFINE_FSTAT(fstat64, stat64)
 
-#define DEFINE_FSTATAT(name, type)                                                                                    \
-    EXPORT int name(int folder, const char* path, struct type* result, int flags)                                     \
-    {                                                                                                                 \
-        NEXT(name);                                                                                                   \
-        if (const int index = index_of_path(path); index >= 0) {                                                      \
-            return stat_device(index, reinterpret_cast<struct stat&>(*result));                                       \
-        }                                                                                                             \
-        return finish_stat(folder, path, real(folder, path, result, flags), reinterpret_cast<struct stat*>(result));  \
+#define DEFINE_FSTATAT(name, type)                                                                                     \
+    EXPORT int name(int folder, const char* path, struct type* result, int flags)                                      \
+    {                                                                                                                  \
+        NEXT(name);                                                                                                    \
+        if (const int index = index_of_path(path); index >= 0) {                                                       \
+            return stat_device(index, reinterpret_cast<struct stat&>(*result));                                        \
+        }                                                                                                              \
+        return finish_stat(folder, path, real(folder, path, result, flags), reinterpret_cast<struct stat*>(result));   \
     }
 
 DEFINE_FSTATAT(fstatat, stat)
@@ -144,14 +144,14 @@ extern "C" int __lxstat64(int version, const char* path, struct stat64* result);
 extern "C" int __fxstat64(int version, int fd, struct stat64* result);
 extern "C" int __fxstatat64(int version, int folder, const char* path, struct stat64* result, int flags);
 
-#define DEFINE_XSTAT(name, type)                                                                                      \
-    EXPORT int name(int version, const char* path, struct type* result)                                               \
-    {                                                                                                                 \
-        NEXT(name);                                                                                                   \
-        if (const int index = index_of_path(path); index >= 0) {                                                      \
-            return stat_device(index, reinterpret_cast<struct stat&>(*result));                                       \
-        }                                                                                                             \
-        return finish_stat(AT_FDCWD, path, real(version, path, result), reinterpret_cast<struct stat*>(result));      \
+#define DEFINE_XSTAT(name, type)                                                                                       \
+    EXPORT int name(int version, const char* path, struct type* result)                                                \
+    {                                                                                                                  \
+        NEXT(name);                                                                                                    \
+        if (const int index = index_of_path(path); index >= 0) {                                                       \
+            return stat_device(index, reinterpret_cast<struct stat&>(*result));                                        \
+        }                                                                                                              \
+        return finish_stat(AT_FDCWD, path, real(version, path, result), reinterpret_cast<struct stat*>(result));       \
     }
 
 DEFINE_XSTAT(__xstat, stat)
@@ -159,25 +159,25 @@ DEFINE_XSTAT(__lxstat, stat)
 DEFINE_XSTAT(__xstat64, stat64)
 DEFINE_XSTAT(__lxstat64, stat64)
 
-#define DEFINE_FXSTAT(name, type)                                                                                     \
-    EXPORT int name(int version, int fd, struct type* result)                                                         \
-    {                                                                                                                 \
-        NEXT(name);                                                                                                   \
-        return finish_stat(fd, "", real(version, fd, result), reinterpret_cast<struct stat*>(result));                \
+#define DEFINE_FXSTAT(name, type)                                                                                      \
+    EXPORT int name(int version, int fd, struct type* result)                                                          \
+    {                                                                                                                  \
+        NEXT(name);                                                                                                    \
+        return finish_stat(fd, "", real(version, fd, result), reinterpret_cast<struct stat*>(result));                 \
     }
 
 DEFINE_FXSTAT(__fxstat, stat)
 DEFINE_FXSTAT(__fxstat64, stat64)
 
-#define DEFINE_FXSTATAT(name, type)                                                                                   \
-    EXPORT int name(int version, int folder, const char* path, struct type* result, int flags)                        \
-    {                                                                                                                 \
-        NEXT(name);                                                                                                   \
-        if (const int index = index_of_path(path); index >= 0) {                                                      \
-            return stat_device(index, reinterpret_cast<struct stat&>(*result));                                       \
-        }                                                                                                             \
-        return finish_stat(folder, path, real(version, folder, path, result, flags),                                  \
-                           reinterpret_cast<struct stat*>(result));                                                   \
+#define DEFINE_FXSTATAT(name, type)                                                                                    \
+    EXPORT int name(int version, int folder, const char* path, struct type* result, int flags)                         \
+    {                                                                                                                  \
+        NEXT(name);                                                                                                    \
+        if (const int index = index_of_path(path); index >= 0) {                                                       \
+            return stat_device(index, reinterpret_cast<struct stat&>(*result));                                        \
+        }                                                                                                              \
+        return finish_stat(folder, path, real(version, folder, path, result, flags),                                   \
+                           reinterpret_cast<struct stat*>(result));                                                    \
     }
 
 DEFINE_FXSTATAT(__fxstatat, stat)

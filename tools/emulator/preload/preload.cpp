@@ -61,35 +61,35 @@ int open_device(int index, int flags)
 
 // ---- opening ----
 
-#define DEFINE_OPEN(name)                                                                                             \
-    EXPORT int name(const char* path, int flags, ...)                                                                 \
-    {                                                                                                                 \
-        NEXT(name);                                                                                                   \
-        if (const int index = index_of_path(path); index >= 0) {                                                      \
-            return open_device(index, flags);                                                                         \
-        }                                                                                                             \
-        va_list rest;                                                                                                 \
-        va_start(rest, flags);                                                                                        \
-        const mode_t mode = va_arg(rest, mode_t);                                                                     \
-        va_end(rest);                                                                                                 \
-        return real(path, flags, mode);                                                                               \
+#define DEFINE_OPEN(name)                                                                                              \
+    EXPORT int name(const char* path, int flags, ...)                                                                  \
+    {                                                                                                                  \
+        NEXT(name);                                                                                                    \
+        if (const int index = index_of_path(path); index >= 0) {                                                       \
+            return open_device(index, flags);                                                                          \
+        }                                                                                                              \
+        va_list rest;                                                                                                  \
+        va_start(rest, flags);                                                                                         \
+        const mode_t mode = va_arg(rest, mode_t);                                                                      \
+        va_end(rest);                                                                                                  \
+        return real(path, flags, mode);                                                                                \
     }
 
 DEFINE_OPEN(open)
 DEFINE_OPEN(open64)
 
-#define DEFINE_OPENAT(name)                                                                                           \
-    EXPORT int name(int folder, const char* path, int flags, ...)                                                     \
-    {                                                                                                                 \
-        NEXT(name);                                                                                                   \
-        if (const int index = index_of_path(path); index >= 0) {                                                      \
-            return open_device(index, flags);                                                                         \
-        }                                                                                                             \
-        va_list rest;                                                                                                 \
-        va_start(rest, flags);                                                                                        \
-        const mode_t mode = va_arg(rest, mode_t);                                                                     \
-        va_end(rest);                                                                                                 \
-        return real(folder, path, flags, mode);                                                                       \
+#define DEFINE_OPENAT(name)                                                                                            \
+    EXPORT int name(int folder, const char* path, int flags, ...)                                                      \
+    {                                                                                                                  \
+        NEXT(name);                                                                                                    \
+        if (const int index = index_of_path(path); index >= 0) {                                                       \
+            return open_device(index, flags);                                                                          \
+        }                                                                                                              \
+        va_list rest;                                                                                                  \
+        va_start(rest, flags);                                                                                         \
+        const mode_t mode = va_arg(rest, mode_t);                                                                      \
+        va_end(rest);                                                                                                  \
+        return real(folder, path, flags, mode);                                                                        \
     }
 
 DEFINE_OPENAT(openat)
@@ -99,12 +99,12 @@ DEFINE_OPENAT(openat64)
 extern "C" int __open_2(const char* path, int flags);
 extern "C" int __open64_2(const char* path, int flags);
 
-#define DEFINE_OPEN_2(name)                                                                                           \
-    EXPORT int name(const char* path, int flags)                                                                      \
-    {                                                                                                                 \
-        NEXT(name);                                                                                                   \
-        const int index = index_of_path(path);                                                                        \
-        return index >= 0 ? open_device(index, flags) : real(path, flags);                                            \
+#define DEFINE_OPEN_2(name)                                                                                            \
+    EXPORT int name(const char* path, int flags)                                                                       \
+    {                                                                                                                  \
+        NEXT(name);                                                                                                    \
+        const int index = index_of_path(path);                                                                         \
+        return index >= 0 ? open_device(index, flags) : real(path, flags);                                             \
     }
 
 DEFINE_OPEN_2(__open_2)
@@ -113,8 +113,8 @@ DEFINE_OPEN_2(__open64_2)
 
 namespace {
 
-// Found before the program starts: it closes descriptors between fork and exec, where looking for a symbol could wait for
-// ever for a lock of a thread that is not there.
+// Found before the program starts: it closes descriptors between fork and exec, where looking for a symbol could wait
+// for ever for a lock of a thread that is not there.
 int (*next_close)(int) = nullptr;
 
 __attribute__((constructor)) void find_close()
@@ -184,7 +184,8 @@ int watch_stores(void* page, size_t length)
     uffdio_register range{};
     range.range = {reinterpret_cast<std::uint64_t>(page), length};
     range.mode = UFFDIO_REGISTER_MODE_WP;
-    if (fd >= 0 && (syscall(SYS_ioctl, fd, UFFDIO_API, &api) != 0 || syscall(SYS_ioctl, fd, UFFDIO_REGISTER, &range) != 0)) {
+    if (fd >= 0 &&
+        (syscall(SYS_ioctl, fd, UFFDIO_API, &api) != 0 || syscall(SYS_ioctl, fd, UFFDIO_REGISTER, &range) != 0)) {
         close(fd);
         return -1;
     }
@@ -239,17 +240,17 @@ void* map_page(int file, std::uint64_t offset, size_t length, Map map)
 
 }    // namespace
 
-#define DEFINE_MMAP(name, offset_type)                                                                                \
-    EXPORT void* name(void* address, size_t length, int protection, int flags, int fd, offset_type offset)            \
-    {                                                                                                                 \
-        NEXT(name);                                                                                                   \
-        if (fd >= 0 && (flags & MAP_ANONYMOUS) == 0 && index_of_descriptor(fd) >= 0) {                                \
-            return map_page(fd, static_cast<std::uint64_t>(offset), length, [&](int memory) {                         \
-                return memory < 0 ? real(address, length, protection, flags | MAP_ANONYMOUS, -1, 0)                   \
-                                  : real(address, length, protection, flags, memory, 0);                              \
-            });                                                                                                       \
-        }                                                                                                             \
-        return real(address, length, protection, flags, fd, offset);                                                  \
+#define DEFINE_MMAP(name, offset_type)                                                                                 \
+    EXPORT void* name(void* address, size_t length, int protection, int flags, int fd, offset_type offset)             \
+    {                                                                                                                  \
+        NEXT(name);                                                                                                    \
+        if (fd >= 0 && (flags & MAP_ANONYMOUS) == 0 && index_of_descriptor(fd) >= 0) {                                 \
+            return map_page(fd, static_cast<std::uint64_t>(offset), length, [&](int memory) {                          \
+                return memory < 0 ? real(address, length, protection, flags | MAP_ANONYMOUS, -1, 0)                    \
+                                  : real(address, length, protection, flags, memory, 0);                               \
+            });                                                                                                        \
+        }                                                                                                              \
+        return real(address, length, protection, flags, fd, offset);                                                   \
     }
 
 DEFINE_MMAP(mmap, off_t)

@@ -1,5 +1,5 @@
-// Which paths and descriptors are the emulator's. A descriptor is recognised by the name of the socket at its other end,
-// so it is ours also in a process that was handed it.
+// Which paths and descriptors are the emulator's. A descriptor is recognised by the name of the socket at its other
+// end, so it is ours also in a process that was handed it.
 #pragma once
 
 #include <cstddef>

@@ -553,7 +553,7 @@ private:
     std::unordered_map<std::uint64_t, Location> node_guids_;
     std::unordered_map<std::uint64_t, Location> port_guids_;
     std::unordered_set<std::uint64_t> peers_;
-    std::vector<Link> links_;    // the first to each of them
+    std::vector<Link> links_;          // the first to each of them
     std::set<std::uint64_t> ports_;    // of the last node
     std::vector<End> ends_;            // those that links name
     LidTable lids_;

@@ -15,8 +15,8 @@ namespace {
 
 PathPort path_port(const Target& target)
 {
-    return {target.names.device, target.names.port,  target.local->port_guid, target.local->gids,
-            target.local->pkeys, target.link_speed, target.mtu};
+    return {target.names.device, target.names.port, target.local->port_guid, target.local->gids, target.local->pkeys,
+            target.link_speed,   target.mtu};
 }
 
 // The default profile is no port of anybody's: of it nothing is known.

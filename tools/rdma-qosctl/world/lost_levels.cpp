@@ -75,9 +75,10 @@ std::string advice_on_loss(std::string_view level, std::string_view reason, std:
     if (reason == "no-rule") {
         return fmt::format("write a rule that leads to level {}, or open DEFAULT to them, and reload", level);
     }
-    return fmt::format("define level {0} again, or write `renamed-from: {0}` in the level that replaces it, and reload; "
-                       "or restart the programs with another level",
-                       level);
+    return fmt::format(
+        "define level {0} again, or write `renamed-from: {0}` in the level that replaces it, and reload; "
+        "or restart the programs with another level",
+        level);
 }
 
 std::string advice_on_loss(const bus::Dict& dict)

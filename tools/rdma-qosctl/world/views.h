@@ -55,7 +55,7 @@ struct ManagerView {
     std::string policy_revision;    // empty: no policy
     std::vector<std::string> policy_sources;
     ReloadView last_reload;
-    Diagnostics fabric_diagnostics;               // why the fabric file cannot be used; empty: it can
+    Diagnostics fabric_diagnostics;    // why the fabric file cannot be used; empty: it can
     std::vector<api::RefusedDevice> refused_devices;
     std::vector<api::StateFailure> state_failures;
     std::vector<std::string> released_devices;    // let go of by `rdma-qosctl release`
@@ -91,9 +91,9 @@ struct DeviceView {
     std::string reason;
     std::string attach_mode;
     std::string attach_reason;
-    bool divides_caps = false;                // attach mode per-process
+    bool divides_caps = false;                   // attach mode per-process
     std::vector<api::SelfTestStep> self_test;    // empty: there was nothing to test
-    std::vector<AttributeView> attributes;    // in the device's order
+    std::vector<AttributeView> attributes;       // in the device's order
     Capabilities capabilities;
     std::uint32_t elements_used = 0;
     std::uint32_t elements_free = 0;
