@@ -53,13 +53,16 @@ void forget_missing(MirroredFile& known, int fd, const NoteKeeper& keeper)
     }
 }
 
-bool destroy_mirror(int fd, const Mirror& mirror)
+bool destroy_mirror(int fd, const Mirror& mirror, ElementKind kind, const ElementAttributes& planned)
 {
     const auto destroyed = devx_destroy(fd, mirror.handle);
-    return destroyed || destroyed.error().sys_errno == ENOENT ||
-           (is_gone(destroyed.error()) ? !answers(fd)
-                                       : explain(Command::DestroyElement, destroyed.error()).sys_errno == ENOENT &&
-                                             says_missing(query(fd, mirror)));
+    if (destroyed || destroyed.error().sys_errno == ENOENT) {
+        return true;
+    }
+    if (is_gone(destroyed.error())) {
+        return !answers(fd);
+    }
+    return says_missing(query(fd, mirror)) && !takes_change(fd, mirror, kind, planned);
 }
 
 bool takes_change(int fd, const Mirror& mirror, ElementKind kind, const ElementAttributes& planned)

@@ -20,10 +20,9 @@ constexpr std::string_view kLeftBehind =
 [[nodiscard]] bool is_of_file(const MirroredFile& known, const ClientFile& file);
 // A daemon that is killed in the middle has not noted any longer what it has destroyed.
 void forget_missing(MirroredFile& known, int fd, const NoteKeeper& keeper);
-// True: it is gone. Its owner may have destroyed it before, and with a dead file everything is gone. The firmware has
-// to say twice that it has no such element: one that it refuses to destroy, because a queue pair is in it, is there
-// whatever a query says.
-[[nodiscard]] bool destroy_mirror(int fd, const Mirror& mirror);
+// True: it is gone. Its owner may have destroyed it before, and with a dead file everything is gone. One that is
+// refused, because a queue pair is in it, is there whatever a query says: takes_change() has the last word.
+[[nodiscard]] bool destroy_mirror(int fd, const Mirror& mirror, ElementKind kind, const ElementAttributes& planned);
 // A second opinion where a query says that an element is not there, since one answer is no proof: whether it takes what
 // it should have, which changes nothing of what has that.
 [[nodiscard]] bool takes_change(int fd, const Mirror& mirror, ElementKind kind, const ElementAttributes& planned);

@@ -512,7 +512,10 @@ void MirroredTree::remove_unused(FileTree& tree, int fd)
         }
     }
     for (const auto element : std::vector<ElementHandle>(unused.rbegin(), unused.rend())) {
-        if (destroy_mirror(fd, tree.mirrors.at(element))) {
+        const auto record = records_.find(element);
+        const bool known = record != records_.end();    // else nobody plans it any more
+        if (destroy_mirror(fd, tree.mirrors.at(element), known ? record->second.kind : ElementKind::Node,
+                           known ? attributes_of(element, mirror_count(element)) : ElementAttributes{})) {
             tree.remove(element, keeper_);
             share_cap(element);
             forget_if_lost(element);

@@ -5,9 +5,9 @@
  *
  * For example: ./governed mlx5_0 rpc
  *
- * It makes a queue pair that is connected to itself, so no other program is needed, asks which path it would get, sets
- * the service level and the traffic class on the way to RTR, attaches it, and then waits for a line on stdin while it
- * prints what happens. Without rdma-qosd it says so, and goes on without a class: a program should. Nothing is sent.
+ * It makes a queue pair that is connected to itself, so no other program is needed, asks which path it would get, sets the
+ * service level and the traffic class on the way to RTR, attaches it, and then waits for a line on stdin while it prints what
+ * happens. Without rdma-qosd it says so, and goes on without a class: a program should. Nothing is sent.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -23,24 +23,24 @@
 enum { PORT = 1, DEPTH = 16 };
 
 struct connection {
-    struct ibv_context* context;
-    struct ibv_pd* pd;
-    struct ibv_cq* cq;
-    struct ibv_qp* qp;
-    struct rdmaqos_handle* qos;
+    struct ibv_context *context;
+    struct ibv_pd *pd;
+    struct ibv_cq *cq;
+    struct ibv_qp *qp;
+    struct rdmaqos_handle *qos;
 };
 
-static void fail(const char* what)
+static void fail(const char *what)
 {
     fprintf(stderr, "%s: %s\n", what, strerror(errno));
     exit(1);
 }
 
-static struct ibv_context* open_device(const char* name)
+static struct ibv_context *open_device(const char *name)
 {
-    struct ibv_context* context = NULL;
-    struct ibv_device** devices = ibv_get_device_list(NULL);
-    for (struct ibv_device** each = devices; each != NULL && *each != NULL; ++each)
+    struct ibv_context *context = NULL;
+    struct ibv_device **devices = ibv_get_device_list(NULL);
+    for (struct ibv_device **each = devices; each != NULL && *each != NULL; ++each)
         if (strcmp(ibv_get_device_name(*each), name) == 0)
             context = ibv_open_device(*each);
     if (devices != NULL)
@@ -48,12 +48,11 @@ static struct ibv_context* open_device(const char* name)
     return context;
 }
 
-static void make_queue_pair(struct connection* connection, const char* device)
+static void make_queue_pair(struct connection *connection, const char *device)
 {
     struct ibv_qp_init_attr init;
     memset(&init, 0, sizeof(init));
-    if ((connection->context = open_device(device)) == NULL ||
-        (connection->pd = ibv_alloc_pd(connection->context)) == NULL ||
+    if ((connection->context = open_device(device)) == NULL || (connection->pd = ibv_alloc_pd(connection->context)) == NULL ||
         (connection->cq = ibv_create_cq(connection->context, DEPTH, NULL, NULL, 0)) == NULL)
         fail(device);
     init.send_cq = init.recv_cq = connection->cq;
@@ -64,7 +63,7 @@ static void make_queue_pair(struct connection* connection, const char* device)
         fail("ibv_create_qp");
 }
 
-static void modify(struct connection* connection, struct ibv_qp_attr* attr, enum ibv_qp_state state, int mask)
+static void modify(struct connection *connection, struct ibv_qp_attr *attr, enum ibv_qp_state state, int mask)
 {
     attr->qp_state = state;
     /* rdma-qosd may be moving the queue pair at this moment: such calls are tried again. */
@@ -73,7 +72,7 @@ static void modify(struct connection* connection, struct ibv_qp_attr* attr, enum
 }
 
 /* To RTS. A real program has the number and the address of its peer from a handshake. */
-static void connect_to_itself(struct connection* connection, const struct rdmaqos_answer* path)
+static void connect_to_itself(struct connection *connection, const struct rdmaqos_answer *path)
 {
     const int to_rtr = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
                        IBV_QP_MIN_RNR_TIMER;
@@ -107,7 +106,7 @@ static void connect_to_itself(struct connection* connection, const struct rdmaqo
     modify(connection, &attr, IBV_QPS_RTS, to_rts);
 }
 
-static void print_place(const struct rdmaqos_answer* place)
+static void print_place(const struct rdmaqos_answer *place)
 {
     printf("level: %s\nleaf: %s\nenforced: %s\n", rdmaqos_answer_level(place), rdmaqos_answer_leaf(place),
            rdmaqos_answer_enforced(place) > 0 ? "yes" : "no");
@@ -115,7 +114,7 @@ static void print_place(const struct rdmaqos_answer* place)
         printf("reason: %s\n", rdmaqos_answer_reason(place));
 }
 
-static void on_event(struct rdmaqos_handle* handle, const struct rdmaqos_event* event, void* data)
+static void on_event(struct rdmaqos_handle *handle, const struct rdmaqos_event *event, void *data)
 {
     (void)handle;
     (void)data;
@@ -139,10 +138,10 @@ static void on_event(struct rdmaqos_handle* handle, const struct rdmaqos_event* 
     fflush(stdout);
 }
 
-int main(int argc, char** argv)
+int main(int argc, char **argv)
 {
     struct connection connection;
-    struct rdmaqos_handle* qos = NULL;
+    struct rdmaqos_handle *qos = NULL;
     struct rdmaqos_open_attr attr;
     struct rdmaqos_request request;
     struct rdmaqos_answer *path = NULL, *place = NULL;

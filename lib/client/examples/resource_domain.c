@@ -1,12 +1,11 @@
 /* A resource domain: objects that one thread uses, for high bandwidth.
  *
- *     cc -std=c99 -Wall -Wextra resource_domain.c -o resource_domain $(pkg-config --cflags --libs librdmaqos
- * libibverbs)
+ *     cc -std=c99 -Wall -Wextra resource_domain.c -o resource_domain $(pkg-config --cflags --libs librdmaqos libibverbs)
  *     ./resource_domain DEVICE
  *
- * The domain is made first, then a completion queue in it, then a queue pair that uses that queue; they end in the
- * reverse order, and a domain in which something exists says EBUSY. The thread model is a promise of the program: with
- * it the provider leaves its locks out. The message model is a suggestion, and what was achieved is printed.
+ * The domain is made first, then a completion queue in it, then a queue pair that uses that queue; they end in the reverse
+ * order, and a domain in which something exists says EBUSY. The thread model is a promise of the program: with it the
+ * provider leaves its locks out. The message model is a suggestion, and what was achieved is printed.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -15,14 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char* const thread_models[] = {"safe", "unsafe", "single"};
-static const char* const message_models[] = {"default", "low latency", "high bandwidth", "forced low latency"};
+static const char *const thread_models[] = {"safe", "unsafe", "single"};
+static const char *const message_models[] = {"default", "low latency", "high bandwidth", "forced low latency"};
 
-static struct ibv_context* open_device(const char* name)
+static struct ibv_context *open_device(const char *name)
 {
-    struct ibv_context* context = NULL;
-    struct ibv_device** devices = ibv_get_device_list(NULL);
-    for (struct ibv_device** each = devices; each != NULL && *each != NULL; ++each)
+    struct ibv_context *context = NULL;
+    struct ibv_device **devices = ibv_get_device_list(NULL);
+    for (struct ibv_device **each = devices; each != NULL && *each != NULL; ++each)
         if (strcmp(ibv_get_device_name(*each), name) == 0)
             context = ibv_open_device(*each);
     if (devices != NULL)
@@ -30,7 +29,7 @@ static struct ibv_context* open_device(const char* name)
     return context;
 }
 
-static void check(int result, const char* what)
+static void check(int result, const char *what)
 {
     if (result < 0) {
         fprintf(stderr, "%s: %s: %s\n", what, strerror(-result), rdmaqos_last_error());
@@ -38,16 +37,16 @@ static void check(int result, const char* what)
     }
 }
 
-int main(int argc, char** argv)
+int main(int argc, char **argv)
 {
-    struct ibv_context* context = argc == 2 ? open_device(argv[1]) : NULL;
-    struct ibv_pd* pd = context != NULL ? ibv_alloc_pd(context) : NULL;
-    struct rdmaqos_domain* domain;
+    struct ibv_context *context = argc == 2 ? open_device(argv[1]) : NULL;
+    struct ibv_pd *pd = context != NULL ? ibv_alloc_pd(context) : NULL;
+    struct rdmaqos_domain *domain;
     struct rdmaqos_domain_attr attr;
     struct rdmaqos_achieved achieved;
     struct ibv_qp_init_attr init;
-    struct ibv_cq* cq;
-    struct ibv_qp* qp;
+    struct ibv_cq *cq;
+    struct ibv_qp *qp;
 
     if (pd == NULL) {
         fprintf(stderr, "usage: %s DEVICE\n", argv[0]);
