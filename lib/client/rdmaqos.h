@@ -1,3 +1,4 @@
+/* clang-format off */
 /* librdmaqos: the C library for programs that use rdma-qosd. See librdmaqos(3).
  *
  *     struct rdmaqos_handle *qos;

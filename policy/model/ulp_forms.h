@@ -13,8 +13,7 @@
 //
 //     lustre                    service-id 0x1060000 + 987: `service` of ko2iblnd (o2iblnd_modparams.c of Lustre)
 //     nvme-of                   0x1060000 + 4420: NVME_RDMA_IP_PORT of Linux (include/linux/nvme.h), `nvme` of IANA;
-//     the
-//                               discovery service is there too: 8009 is that of NVMe/TCP (NVME_TCP_DISC_PORT)
+//                               the discovery service is there too: 8009 is that of NVMe/TCP (NVME_TCP_DISC_PORT)
 //     nfs-rdma                  0x1060000 + 20049: NFS_RDMA_PORT of Linux (include/linux/nfs.h), RFC 8267, IANA
 //     ceph                      0x1060000 + 3300, 6789 (monitors: IANA, Ceph's manual), 6800-7568 (ms_bind_port_min and
 //                               ms_bind_port_max of Ceph); only with `ms_async_rdma_cm = true`

@@ -7,8 +7,7 @@
 //                      seventh appearance
 //     netlink.sock     takes the place of a NETLINK_RDMA socket
 //     uevent.sock      takes the place of a NETLINK_KOBJECT_UEVENT socket: bind() sends its groups (4 bytes) and waits
-//     for
-//                      kSubscribed bytes of zero; then come the datagrams of these groups
+//                      for kSubscribed bytes of zero; then come the datagrams of these groups
 //     control.sock     rdma-qos-emulator ctl and trace
 //
 // Processes share a uverbs file, so nobody is answered on it. A call is one message on the file: CallHeader, then the
