@@ -279,24 +279,25 @@ void write(Writer& writer, const std::vector<DeviceAttribute>& attributes)
 
 void write_tree(Writer& writer, const DeviceStatus& status)
 {
-    std::vector<api::TreeElement> elements;
-    if (status.snapshot) {
-        const auto& snapshot = *status.snapshot;
-        for (const auto& [path, element] : without_ids(snapshot.actual).tree) {
-            api::TreeElement record{path.text(), element.parent.text(), element.kind, {}, element.attributes.max_rate};
-            record.requested = requested_of(status.requested, path);
-            if (!path.is_root()) {
-                record.share = element.attributes.share;
-            }
-            if (element.kind == ElementKind::Leaf) {
-                const auto inside = snapshot.queue_pairs_in.find(path);
-                record.queue_pairs = inside == snapshot.queue_pairs_in.end() ? 0U : inside->second;
-            }
-            record.draining = std::ranges::find(snapshot.draining, path) != snapshot.draining.end();
-            elements.push_back(std::move(record));
-        }
+    if (!status.snapshot) {
+        api::write(writer, std::vector<api::TreeElement>());
+        return;
     }
-    api::write(writer, elements);
+    const Snapshot& snapshot = *status.snapshot;
+    // One by one: a tree has thousands of elements, and is looked at after each change.
+    write_dicts(writer, without_ids(snapshot.actual).tree, [&](Writer& to, const auto& each) {
+        const auto& [path, element] = each;
+        api::TreeElement record{path.text(), element.parent.text(), element.kind, {}, element.attributes.max_rate};
+        record.requested = requested_of(status.requested, path);
+        if (!path.is_root()) {
+            record.share = element.attributes.share;
+        }
+        if (const auto inside = snapshot.queue_pairs_in.find(path); inside != snapshot.queue_pairs_in.end()) {
+            record.queue_pairs = inside->second;
+        }
+        record.draining = std::ranges::find(snapshot.draining, path) != snapshot.draining.end();
+        api::write(to, record);
+    });
 }
 
 void write(Writer& writer, const AdoptionStatus& adoption)

@@ -53,8 +53,7 @@ api::Diagnostic to_record(const Diagnostic& diagnostic, Quote quote)
 // `device`: empty where it is known anyway.
 api::Finding to_record(const JudgedFinding& judged, const std::string& device)
 {
-    const bool matters = judged.verdict != FindingVerdict::Harmless;
-    return api::to_record(judged.finding, device, matters ? to_string(judged.verdict) : std::string_view());
+    return api::to_record(judged.finding, device, reported(judged.verdict));
 }
 
 api::LevelChange to_record(const LevelChange& change)

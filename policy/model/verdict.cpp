@@ -82,6 +82,11 @@ std::string_view to_string(FindingVerdict verdict)
     return "harmless";
 }
 
+std::string_view reported(FindingVerdict verdict)
+{
+    return verdict == FindingVerdict::Harmless ? std::string_view() : to_string(verdict);
+}
+
 std::string_view to_string(LeftOutDevice::Why why)
 {
     return why == LeftOutDevice::Why::Disabled ? "disabled" : "released";

@@ -31,6 +31,8 @@ enum class FindingVerdict : std::uint8_t {
     Refuses,
 };
 [[nodiscard]] std::string_view to_string(FindingVerdict verdict);    // "refuses"
+// As reports have it: empty, where it does not matter.
+[[nodiscard]] std::string_view reported(FindingVerdict verdict);
 
 struct JudgedFinding {
     std::string device;

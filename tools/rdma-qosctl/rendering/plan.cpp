@@ -197,11 +197,6 @@ std::string from_to(const std::string& before, const std::string& after)
     return before == after ? or_none(before) : fmt::format("{} -> {}", or_none(before), or_none(after));
 }
 
-std::string user_of(const MovedSession& change)
-{
-    return change.user.empty() ? std::to_string(change.uid) : change.user;
-}
-
 std::string leaf_change(const MovedSession& change)
 {
     return change.queue_pairs == 0 ? "" : from_to(change.leaf_before, change.leaf_after);
@@ -223,8 +218,9 @@ Table each_session(const std::vector<MovedSession>& sessions)
                  {"LEVEL", Align::Left, Fit::Shorten},
                  {"LEAF", Align::Left, Fit::ShortenPath}});
     for (const auto& change : sessions) {
-        table.add({std::to_string(change.session), std::to_string(change.pid), change.command, user_of(change),
-                   change.device, std::to_string(change.queue_pairs), level_change(change), leaf_change(change)});
+        table.add({std::to_string(change.session), std::to_string(change.pid), change.command,
+                   owner_text(change.user, change.uid), change.device, std::to_string(change.queue_pairs),
+                   level_change(change), leaf_change(change)});
     }
     return table;
 }
@@ -308,7 +304,7 @@ std::string loser_in_words(const MovedSession& change)
     const std::string unit = change.unit;
     const std::uint64_t queue_pairs = change.queue_pairs;
     return fmt::format("session {}: pid {}{} of {}{}, {}", change.session, change.pid,
-                       command.empty() ? "" : fmt::format(" ({})", command), user_of(change),
+                       command.empty() ? "" : fmt::format(" ({})", command), owner_text(change.user, change.uid),
                        unit.empty() ? "" : fmt::format(" in {}", unit),
                        queue_pairs == 0 ? "without queue pairs"
                                         : fmt::format("{} on {}", counted(queue_pairs, "queue pair"), change.device));

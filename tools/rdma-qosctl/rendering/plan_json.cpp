@@ -5,6 +5,7 @@
 #include "lib/api/json.h"
 
 namespace rdmaqos::ctl {
+
 Json plans_json(const PlanReport& report)
 {
     Json sessions = Json::array();

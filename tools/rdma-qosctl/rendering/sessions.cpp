@@ -64,8 +64,12 @@ Table queue_pair_table()
 
 std::string owner_text(const bus::Dict& owner)
 {
-    const std::string user = text_of(owner, "user");
-    return user.empty() ? std::to_string(number_of(owner, "uid")) : user;
+    return owner_text(text_of(owner, "user"), number_of(owner, "uid"));
+}
+
+std::string owner_text(const std::string& user, std::uint64_t uid)
+{
+    return user.empty() ? std::to_string(uid) : user;
 }
 
 std::string render_sessions(const std::vector<SessionView>& sessions, std::size_t most, const Screen& screen)

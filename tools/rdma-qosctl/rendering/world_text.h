@@ -26,6 +26,7 @@ namespace rdmaqos::ctl {
 [[nodiscard]] std::string render_grant(const std::string& session, const bus::Dict& grant, const Screen& screen);
 // "alice", or "1000" if the uid has no name
 [[nodiscard]] std::string owner_text(const bus::Dict& owner);
+[[nodiscard]] std::string owner_text(const std::string& user, std::uint64_t uid);
 
 // The queue pairs of the whole host.
 [[nodiscard]] std::string render_host_queue_pairs(const std::vector<bus::Dict>& queue_pairs, const Screen& screen);

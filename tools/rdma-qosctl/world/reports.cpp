@@ -1,7 +1,7 @@
 #include "tools/rdma-qosctl/world/reports.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -91,8 +91,7 @@ PlanReport to_plan_report(const bus::Dict& dict)
 
 api::Finding to_record(const JudgedFinding& judged)
 {
-    const bool matters = judged.verdict != FindingVerdict::Harmless;
-    return api::to_record(judged.finding, {}, matters ? to_string(judged.verdict) : std::string_view());
+    return api::to_record(judged.finding, {}, reported(judged.verdict));
 }
 
 api::LeftOut to_record(const LeftOutDevice& device)
