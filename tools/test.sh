@@ -226,21 +226,18 @@ check_scripts()
 # .clang-format is written for the version of Debian 12; another one formats otherwise.
 check_format()
 {
-    local started=$SECONDS wrong
+    local wrong
     if ! command -v clang-format-14 >/dev/null; then
-        count 0 0 1 format 0 "clang-format-14, which is in Debian 12, is not installed"
-        return
+        note "format: skipped: clang-format-14, which is in Debian 12, is not installed"
+        return 77
     fi
     cd "$project_dir" || return
     wrong=$(find daemon lib policy tests tools \( -name '*.cpp' -o -name '*.h' -o -name '*.c' \) -print0 |
         xargs -0 -n 50 -P "$(jobs_to_use)" clang-format-14 --dry-run 2>&1 | sed -n 's/^\([^:]*\):.*code should be.*/\1/p' | sort -u)
     if [[ -n $wrong ]]; then
         echo "not formatted (clang-format-14 -i FILE):" "$wrong"
-        failures+=("format")
-        count 0 1 0 format $((SECONDS - started))
-        return
+        return 1
     fi
-    count 1 0 0 format $((SECONDS - started))
 }
 
 built=' '
@@ -268,7 +265,7 @@ run_group()
             run_command scripts check_scripts
             ;;
         scripts) run_command scripts check_scripts ;;
-        format) check_format ;;
+        format) run_command format check_format ;;
         attack)
             build_once release attacks
             run_attacks
