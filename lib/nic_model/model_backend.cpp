@@ -294,7 +294,7 @@ Result<PortCounters> ModelBackend::port_counters()
         return fail(ErrorCode::DeviceGone, fmt::format("{}: the device is gone or in reset", info_.name));
     }
     if (!counts_) {
-        return fail(ErrorCode::Unsupported, fmt::format("{} does not count what its port moves", info_.name));
+        return fail(ErrorCode::Unsupported, fmt::format("{}/{} has no port counters", info_.name, info_.port));
     }
     return clock_ == nullptr ? PortCounters{} : meter_.read(clock_->now());
 }

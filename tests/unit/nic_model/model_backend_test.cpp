@@ -361,7 +361,7 @@ TEST_F(ModelBackendTest, APortMayNotCount)
     const auto counters = backend.port_counters();
     ASSERT_FALSE(counters);
     EXPECT_EQ(counters.error().code, ErrorCode::Unsupported);
-    EXPECT_EQ(counters.error().message, "mlx5_0 does not count what its port moves");
+    EXPECT_EQ(counters.error().message, "mlx5_0/1 has no port counters");
 }
 
 TEST_F(ModelBackendTest, LinkSpeedChangesAtRunTime)
