@@ -120,6 +120,32 @@ reasons_of_skips()
         }' "${programs[@]}" /dev/null
 }
 
+# reasons_of_failures DIRECTORY: a line for each failed case of a GoogleTest program, with where it failed and what it said first.
+reasons_of_failures()
+{
+    local programs=()
+    mapfile -t programs < <(find "$1" -name '*.xml' ! -name junit.xml | sort)
+    awk -v source="$project_dir/" '
+        FNR == 1 { program = FILENAME; sub(/.*\//, "", program); sub(/\.xml$/, "", program); reported = "" }
+        /<testcase / {
+            match($0, / name="[^"]*"/); name = substr($0, RSTART + 7, RLENGTH - 8)
+            match($0, / classname="[^"]*"/); suite = substr($0, RSTART + 12, RLENGTH - 13)
+        }
+        /<failure message="/ && reported != suite "." name {
+            reported = suite "." name
+            sub(/.*<failure message="/, "")
+            sub(/" type=".*/, "")
+            sub(source, "")
+            gsub(/&#x0A;/, " ")
+            gsub(/&quot;/, "\"")
+            gsub(/&apos;/, "\047")
+            gsub(/&lt;/, "<")
+            gsub(/&gt;/, ">")
+            gsub(/&amp;/, "\\&")
+            print program ": " reported ": " substr($0, 1, 400)
+        }' "${programs[@]}" /dev/null
+}
+
 # run_label PRESET LABEL [GROUP]: the tests of one label, on all cores. Those of integration and faults wait as long as they compute.
 run_label()
 {
@@ -145,6 +171,7 @@ run_label()
     local numbers
     read -r -a numbers <<<"${lines[0]}"
     failures+=("${lines[@]:1}")
+    mapfile -t -O "${#failures[@]}" failures < <(reasons_of_failures "$directory")
     local golden remark=''
     golden=$(cat "$directory"/*.xml | grep -c 'property name="golden"' || true)
     if ((golden > 0)); then
