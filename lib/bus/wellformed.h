@@ -3,7 +3,7 @@
 // sd-bus drops a message whose header it finds wrong without a word, and forgets the descriptors that came with it:
 // they stay open. So it gets none of these. What is checked here is all that sd-bus checks when a message arrives (it
 // looks at bodies only when they are read), by the D-Bus specification, "Message Protocol"; in doubt a message is
-// refused here. A pure function over bytes.
+// refused here. A pure function over bytes. docs/adr/0030 has what happens without it.
 #pragma once
 
 #include <cstddef>

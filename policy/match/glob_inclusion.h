@@ -1,14 +1,12 @@
-// What lists of globs have to do with each other: does one match everything that another one matches, is there a text
-// that both match?
+// How lists of globs relate: does one match everything that another one matches, is there a text that both match?
 //
-// A list matches what any of its patterns matches by name_matches(), and no list matches the empty text: who has no
-// name is in none, not even in "*". Patterns are read as automata, of which one is followed through the sets of places
-// that the other can be at. The answers hold for texts of any bytes; that names of units end in ".service" or ".scope"
-// and paths begin with "/" is not made use of.
+// A list matches what any of its patterns matches by name_matches(), and no list matches the empty text: a client
+// without a name is in none, not even in "*".
 //
-// "Surely" means that true is certain. False also stands for "nobody knows": the effort is spent, or a pattern is one
-// that is only compared as it is written: with a class ("[[:alpha:]]"), a backslash or an open bracket inside of a
-// bracket expression, a bracket that is not closed, or a backslash at the end.
+// Two patterns are compared by walking along both, the narrow one read as a text in which a "*" or "?" is matched only
+// by a "*" or "?" of the wide one. "Surely" means that true is certain. False also stands for "not known": what several
+// patterns match only together, and bracket expressions and backslashes, which are only compared as they are written.
+// Comparing the patterns as automata found nothing more in any policy that was tried (docs/adr/0030).
 #pragma once
 
 #include <span>
@@ -21,14 +19,15 @@ namespace rdmaqos {
 
 using Globs = std::span<const std::string>;
 
-// Whatever `narrow` matches, `wide` matches.
+// Everything that `narrow` matches, `wide` matches.
 [[nodiscard]] bool surely_includes(Globs wide, Globs narrow, Effort& effort);
-// Whatever both `narrow` and `narrower` match, `wide` matches.
+// Everything that both `narrow` and `narrower` match, `wide` matches.
 [[nodiscard]] bool surely_includes(Globs wide, Globs narrow, Globs narrower, Effort& effort);
 // Nothing matches both.
 [[nodiscard]] bool surely_disjoint(Globs a, Globs b, Effort& effort);
 
-// A text that the pattern matches, with `for_star` in the place of each "*"; empty if that is all there is to it.
+// A text that the pattern matches, with `for_star` in the place of each "*"; empty if that is all there is to it. The
+// pattern itself if it has a bracket expression or a backslash: a text that name_matches() takes.
 [[nodiscard]] std::string example_of(const std::string& pattern, std::string_view for_star);
 
 }    // namespace rdmaqos

@@ -9,11 +9,6 @@
 namespace rdmaqos {
 namespace {
 
-bool is_literal(std::string_view pattern)
-{
-    return pattern.find_first_of("*?[\\") == std::string_view::npos;
-}
-
 // The pieces of a part that has no bracket.
 void add_pieces(std::string_view part, std::vector<std::string_view>& pieces)
 {
@@ -36,6 +31,11 @@ std::size_t index_of(char c)
 }
 
 }    // namespace
+
+bool is_literal(std::string_view pattern)
+{
+    return pattern.find_first_of("*?[\\") == std::string_view::npos;
+}
 
 bool name_matches(const std::string& pattern, const std::string& text)
 {

@@ -20,6 +20,9 @@ namespace rdmaqos {
 // takes for escapes.
 [[nodiscard]] bool name_matches(const std::string& pattern, const std::string& text);
 
+// Matches nothing but itself.
+[[nodiscard]] bool is_literal(std::string_view pattern);
+
 // Text that is in everything `pattern` matches, piece by piece. May leave some out.
 [[nodiscard]] std::vector<std::string_view> literal_pieces(std::string_view pattern);
 
