@@ -1,4 +1,5 @@
-// One daemon manages a device: whoever wants to, asks here first, and does nothing to the device if there is another.
+// One daemon manages a device: a process that wants to asks here first, and does nothing to the device if there is
+// another.
 //
 //     lock      of the device in sysfs (lib/nic_mlx5/device_lock.h)     same network namespace; nobody comes in between
 //     look      at who has the device open (daemon/survey/other_daemon.h)    any namespace whose processes are visible

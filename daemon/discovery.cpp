@@ -232,7 +232,7 @@ void Discovery::look()
         look_again_ = true;
         return;
     }
-    // Fails where it cannot be told what is there: then nothing has changed, as far as one knows.
+    // Fails where it is not known what is there: then nothing has changed, as far as one knows.
     auto task = [this, devices = managed()]() -> Result<Looked> {
         auto ports = mlx5::list_ports(mlx5::sysfs_root());
         if (!ports) {

@@ -146,7 +146,7 @@ void Lifecycle::reload(bus::SignalSender sender)
               {{"METHOD", "SIGHUP"}, {"UID", fmt::format("{}", sender.uid)}, {"PID", fmt::format("{}", sender.pid)}},
               "a reload is asked for by SIGHUP of uid {}, pid {}", sender.uid, sender.pid);
     notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", monotonic_usec()));
-    // The service has logged how it went, and the observer has told the status.
+    // The service has logged how it went, and the observer has published the status.
     service_.reload([this, alive = std::weak_ptr(alive_)](const ReloadOutcome& /*outcome*/) {
         if (!alive.expired()) {
             notify("READY=1");

@@ -1,4 +1,4 @@
-// Signals and the service manager: SIGHUP reloads, SIGTERM and SIGINT drain and end; systemd is told each time, and
+// Signals and the service manager: SIGHUP reloads, SIGTERM and SIGINT drain and end; systemd is notified each time, and
 // what `systemctl status` shows follows policy and devices. Its watchdog is fed from here (watchdog.h).
 #pragma once
 

@@ -189,16 +189,16 @@ std::optional<std::uint32_t> RateLimitedSink::admit(const LogRecord& record)
 
 void RateLimitedSink::write(const LogRecord& record) noexcept
 {
-    LogRecord told = record;
+    LogRecord limited = record;
     try {
         const auto left_out = admit(record);
         if (!left_out) {
             return;
         }
-        told.left_out = *left_out;
+        limited.left_out = *left_out;
     } catch (...) {    // NOLINT(bugprone-empty-catch): better one too many than one lost
     }
-    next_->write(told);
+    next_->write(limited);
 }
 
 std::unique_ptr<LogSink> make_log_sink(LogLevel lowest, const Clock& clock)

@@ -28,13 +28,13 @@
 
 namespace rdmaqos {
 
-// A device that has answered nothing for so long is not waited for: the caller is told so, and `status` says it. Below
-// the 25 s after which a client of D-Bus gives up.
+// A device that has answered nothing for so long is not waited for: the caller is answered so, and `status` says it.
+// Below the 25 s after which a client of D-Bus gives up.
 constexpr auto kPatienceWithDevices = std::chrono::seconds(15);
 
 // How a device answers.
 struct DeviceAnswers {
-    std::optional<Duration> silent_for;    // it has answered nothing of what it was told; empty: it owes no answer
+    std::optional<Duration> silent_for;    // it has answered nothing of what was asked of it; empty: it owes no answer
     std::size_t queue_depth = 0;
 
     [[nodiscard]] bool is_silent() const;    // for as long as nobody waits
@@ -97,7 +97,7 @@ public:
     [[nodiscard]] WorkerPulse pulse() const { return worker_ ? worker_->pulse() : WorkerPulse(); }
 
     // The thread does what is queued, closes the device and ends with `cargo`: what only then may be destroyed, where
-    // it holds up nobody. Then `closed` is called. Nothing more is told by the device.
+    // it holds up nobody. Then `closed` is called. Nothing more is reported of the device.
     void end(Farewell farewell, std::shared_ptr<void> cargo, LoopCallback<void()> closed);
     // Answers what waits, after end(): nothing more will come.
     void refuse_all(const Error& error) { calls_.cancel(error); }

@@ -31,7 +31,7 @@ struct QueuePairStanding {
                                         const std::optional<RateLimit>& rate);
 // Of a member for which a rate was asked; empty: it has it.
 [[nodiscard]] std::optional<Error> why_rate_is_not_held(const DeviceFacts& facts, std::uint32_t number);
-// What the owner of a queue pair that is not taken is told.
+// What the owner of a queue pair that is not taken gets to read.
 [[nodiscard]] QueuePairResult refused_queue_pair(const DeviceFacts& facts, const Member& member, const Error& error);
 
 [[nodiscard]] Unenforced why_unenforced(const DeviceFacts& facts, const Member& member, const KnownQueuePair& outcome);

@@ -272,8 +272,8 @@ void ManagedDevice::add_admitted(std::vector<Member> members, const std::vector<
         return;
     }
     send_update(std::move(updates), [this, added = std::move(added), places = std::move(places), results,
-                                     done = std::move(done)](const Result<void>& told) {
-        Results of_added = told ? results_of(added) : refuse(added, told.error());
+                                     done = std::move(done)](const Result<void>& outcome) {
+        Results of_added = outcome ? results_of(added) : refuse(added, outcome.error());
         for (std::size_t i = 0; i < places.size(); ++i) {
             (*results)[places[i]] = std::move(of_added[i]);
         }
@@ -289,7 +289,7 @@ void ManagedDevice::find_queue_pairs(std::shared_ptr<ClientFile> file, std::vect
                 std::move(done));
 }
 
-// Lets go of those that were never ours to place.
+// Forgets those that were never ours to place.
 ManagedDevice::Results ManagedDevice::results_of(const std::vector<Member>& members)
 {
     Results results;
@@ -339,8 +339,8 @@ void ManagedDevice::change_rate(std::uint32_t number, std::optional<RateLimit> r
         return;
     }
     const auto before = facts_.book.find(number)->requested_rate;
-    want_rate(number, rate, [this, number, rate, before, done = std::move(done)](const Result<void>& told) mutable {
-        auto refused = told ? why_rate_is_not_held(facts_, number) : std::optional(told.error());
+    want_rate(number, rate, [this, number, rate, before, done = std::move(done)](const Result<void>& outcome) mutable {
+        auto refused = outcome ? why_rate_is_not_held(facts_, number) : std::optional(outcome.error());
         const Member* still = facts_.book.find(number);
         const bool is_wanted = still != nullptr && still->requested_rate == rate;
         if (!refused || !is_wanted || facts_.book.waits_for_pacing(number)) {
@@ -447,7 +447,7 @@ void ManagedDevice::handle_event(DeviceEvent event)
     }
 }
 
-// The whole tree anew; `after_reset`: the device has nothing of what it had. If it is not back yet, this fails and its
+// The whole tree again; `after_reset`: the device has nothing of what it had. If it is not back yet, this fails and its
 // return (LinkChanged) comes here again.
 void ManagedDevice::start_again(bool after_reset)
 {
@@ -512,7 +512,7 @@ void ManagedDevice::tell_disabled(LoopCallback<void(DeviceReconcile)> done)
     for (const std::uint32_t number : facts_.book.members_in_order()) {
         updates.push_back({facts_.book.find(number)->ref, state.queue_pairs.at(QueuePairId{number})});
     }
-    // A daemon that only watches leaves the device alone, but not when it is told to leave it.
+    // A daemon that only watches leaves the device alone, but not when it is ordered to leave it.
     const bool take_back = facts_.disabled && facts_.settings.mode == Mode::Monitor;
     worker_.run(
         [take_back, tree = std::move(state.tree), updates = std::move(updates)](DeviceWorker::Core& core) mutable {

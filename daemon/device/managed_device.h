@@ -66,7 +66,7 @@ public:
     ManagedDevice(const ManagedDevice&) = delete;
     ManagedDevice& operator=(const ManagedDevice&) = delete;
 
-    // The end, once: nothing more is told to the listener, and what waits for the device is answered. `closed` is
+    // The end, once: the listener is not notified any more, and what waits for the device is answered. `closed` is
     // called when the worker has done what was queued and has closed the device. The caller may be one of this object's
     // own callbacks; it is destroyed later.
     void leave(LoopCallback<void()> closed) { end(Farewell::ForGood, std::move(closed)); }
@@ -108,7 +108,7 @@ public:
     // Lets the device find out what it put off (AttachReport::postponed).
     void test_attaching(Callback<void> done);
     // Disabled: members stay, but are in no leaf and without a rate, and there is no tree; new ones are taken the same
-    // way. Enabled again: everything is placed. `done` gets what the device was told and what did not work.
+    // way. Enabled again: everything is placed. `done` gets what was written to the device and what did not work.
     void set_disabled(bool disabled, LoopCallback<void(DeviceReconcile)> done);
     [[nodiscard]] bool disabled() const { return facts_.disabled; }
     // Disabled, or being released: nothing of a policy is put on it.

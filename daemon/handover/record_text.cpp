@@ -61,7 +61,7 @@ public:
         return found->get<std::string>();
     }
     [[nodiscard]] const std::string& error() const { return error_; }
-    // The first one is told.
+    // The first one is reported.
     void refuse(const char* key)
     {
         if (error_.empty()) {

@@ -1,4 +1,4 @@
-// Whether this process is told to end because another one is to take its place.
+// Whether this process is to end because another one is to take its place.
 #pragma once
 
 namespace rdmaqos {

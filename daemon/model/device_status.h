@@ -1,4 +1,4 @@
-// What a device is, and what became of what it was told.
+// What a device is, and what became of what was written to it.
 #pragma once
 
 #include <cstdint>
@@ -84,7 +84,7 @@ struct DeviceFailure {
     ElementFailure failure;
 };
 
-// What a device was told, and what did not work.
+// What was written to a device, and what did not work.
 struct DeviceReconcile {
     std::string device;
     std::uint64_t operations = 0;

@@ -1,4 +1,4 @@
-// What a client is told of a path.
+// What a client gets to know of a path.
 #pragma once
 
 #include <cstdint>

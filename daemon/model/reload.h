@@ -37,10 +37,10 @@ struct ReloadOutcome {
     Diagnostics diagnostics;    // of the files
     std::vector<JudgedFinding> findings;
     std::vector<LeftOutDevice> left_out;
-    std::vector<std::string> unanswered;      // devices that were told and have not answered; they do it when they can
-    std::vector<LevelLoss> losses{};          // that sessions have suffered, if it was accepted
-    std::vector<DeviceFailure> failures{};    // of devices that have answered; if it was accepted
-    std::string ended_trial{};                // revision of the trial that it was the end of; empty: none
+    std::vector<std::string> unanswered;         // devices that have not answered; they do it when they can
+    std::vector<LevelLoss> losses{};             // that sessions have suffered, if it was accepted
+    std::vector<DeviceFailure> failures{};       // of devices that have answered; if it was accepted
+    std::string ended_trial{};                   // revision of the trial that it was the end of; empty: none
     std::vector<std::string> changed_files{};    // whose text is not that of before, if it was accepted
     // For the journal: diagnostics, findings, devices that are left out or have not answered.
     [[nodiscard]] std::string to_text() const;

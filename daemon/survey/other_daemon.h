@@ -24,7 +24,7 @@ struct OtherDaemon {
 
 // Whether a process is another daemon than ourselves. Only what root or our own user has started is believed to be one:
 // others cannot keep us from a device by the name of a program of theirs, nor of a program that has root's rights for
-// whoever starts it. Hence `real_uid`, the process's. Pure.
+// the process that starts it. Hence `real_uid`, the process's. Pure.
 [[nodiscard]] bool is_other_daemon(const Identity& process, std::uint32_t real_uid, const Identity& own);
 
 // Asks the kernel; costs the device no command. Empty: there is none, or the kernel does not tell.

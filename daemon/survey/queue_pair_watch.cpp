@@ -151,7 +151,7 @@ void QueuePairWatch::find_devices()
         watched.device = device;
         now.emplace(device.name, std::move(watched));
     }
-    // What was on a device that is gone need not be told: the device is gone for everybody.
+    // What was on a device that is gone need not be reported: the device is gone for everybody.
     devices_ = std::move(now);
     if (!files_) {
         watch_files();
@@ -227,7 +227,7 @@ void QueuePairWatch::look()
         look_at(watched, news);
     }
     if (owners_->lacked_something()) {
-        again_ = true;    // of some that are ready nobody knows whose they are
+        again_ = true;    // of some that are ready it is not known whose they are
     }
     if (!news.gone.empty() || !news.ready.empty()) {
         tell(std::move(news));

@@ -27,7 +27,7 @@
 
 namespace rdmaqos {
 
-// What it finds, told on the main loop in the order of its members.
+// What it finds, reported on the main loop in the order of its members.
 struct HostNews {
     std::vector<std::pair<std::string, std::uint32_t>> gone;    // device and number, of those that were ready
     std::vector<HostQueuePair> ready;

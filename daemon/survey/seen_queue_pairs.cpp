@@ -25,15 +25,15 @@ void SeenQueuePairs::take(const Tracked& now, News& news)
     Entry& entry = found->second;
     if (is_new) {
         ++pending_;
-    } else if (entry.told && (!is_same(entry.tracked, now) || was_reset(now))) {
+    } else if (entry.reported && (!is_same(entry.tracked, now) || was_reset(now))) {
         news.gone.push_back(now.number);
-        entry.told = false;
+        entry.reported = false;
         ++pending_;
     }
     entry.tracked = now;
     entry.round = round_;
-    if (!entry.told && now.state == QueuePairState::Rts) {
-        entry.told = true;
+    if (!entry.reported && now.state == QueuePairState::Rts) {
+        entry.reported = true;
         --pending_;
         news.ready.push_back(now);
     }
@@ -53,7 +53,7 @@ SeenQueuePairs::News SeenQueuePairs::take_all(const std::vector<Tracked>& all)
             ++entry;
             continue;
         }
-        if (entry->second.told) {
+        if (entry->second.reported) {
             news.gone.push_back(entry->first);
         } else {
             --pending_;
@@ -75,7 +75,7 @@ std::vector<Tracked> SeenQueuePairs::ready() const
 {
     std::vector<Tracked> all;
     for (const auto& [number, entry] : seen_) {
-        if (entry.told && entry.tracked.state == QueuePairState::Rts) {
+        if (entry.reported && entry.tracked.state == QueuePairState::Rts) {
             all.push_back(entry.tracked);
         }
     }
@@ -90,7 +90,7 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> SeenQueuePairs::pending() c
         return numbers;
     }
     for (const auto& [number, entry] : seen_) {
-        if (!entry.told) {
+        if (!entry.reported) {
             numbers.emplace_back(entry.tracked.port, number);
         }
     }

@@ -2,7 +2,7 @@
 // become ready to send (RTS), and which of these are no longer what they were.
 //
 // A number is used again. One that is in another protection domain, of another type or connected to another peer is
-// another queue pair; so is, for whoever put it into a leaf, one that was reset since: a reset takes it out.
+// another queue pair; so is, for the owner of its leaf, one that was reset since: a reset takes it out.
 //
 // Pure.
 #pragma once
@@ -22,8 +22,9 @@ public:
     using Tracked = rdma_netlink::TrackedQueuePair;
 
     struct News {
-        std::vector<Tracked> ready;         // told once
-        std::vector<std::uint32_t> gone;    // of those that were told; before `ready`, which may have the same number
+        std::vector<Tracked> ready;    // reported once
+        std::vector<std::uint32_t>
+            gone;    // of those that were reported; before `ready`, which may have the same number
 
         [[nodiscard]] bool empty() const { return ready.empty() && gone.empty(); }
         friend bool operator==(const News&, const News&) = default;
@@ -43,7 +44,7 @@ public:
 private:
     struct Entry {
         Tracked tracked;
-        bool told = false;
+        bool reported = false;
         std::uint64_t round = 0;
     };
 

@@ -166,7 +166,7 @@ namespace {
 // What a file that is written has beside its text.
 struct Ownership {
     mode_t mode = 0644;
-    std::optional<std::pair<uid_t, gid_t>> owner;    // empty: whoever writes it
+    std::optional<std::pair<uid_t, gid_t>> owner;    // empty: the user of this process
 };
 
 int write_all(int fd, std::string_view text)

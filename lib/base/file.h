@@ -1,4 +1,4 @@
-// Reading files that somebody else controls: never blocks on a FIFO, never reads more than it was told to.
+// Reading files that somebody else controls: never blocks on a FIFO, never reads more than its limit.
 #pragma once
 
 #include <cstddef>

@@ -62,7 +62,7 @@ struct FileCloser::State : std::enable_shared_from_this<State> {
                (account.is_root() || threads < kThreads);
     }
 
-    // With `mutex` held. False: no thread can be had, and retry() has been told.
+    // With `mutex` held. False: no thread can be had, and retry() was called.
     bool start(Account account, User& user)
     {
         try {

@@ -1,5 +1,5 @@
-// Text in memory that outlives the process that writes it, for the next one to go on with: whoever holds a descriptor
-// of it, such as the service manager, keeps it.
+// Text in memory that outlives the process that writes it, for the next one to go on with: whichever process holds a
+// descriptor of it, such as the service manager, keeps it.
 //
 // The writer may be killed at any instruction: what append() and replace() were given is then there as a whole or not
 // at all. There is one writer at a time. Not thread-safe.

@@ -2,8 +2,8 @@
 // were in between.
 //
 // In bounded memory, whatever the keys are: when it is used up, further keys share a place until others were quiet for
-// as long as their rules say. So whoever can invent keys hides news of other newcomers at most, and never those of who
-// is known.
+// as long as their rules say. So a sender that can invent keys hides news of other newcomers at most, and never those
+// of who is known.
 #pragma once
 
 #include <cstddef>

@@ -468,7 +468,7 @@ void ClientConnection::deliver(std::string_view message)
     current_.clear();
 }
 
-// Whoever sends such a message does not speak D-Bus well enough for what follows.
+// A client that sends such a message does not speak D-Bus well enough for what follows.
 void ClientConnection::end_malformed(std::string_view message, std::string_view why)
 {
     const auto head = parse_head(message);

@@ -125,7 +125,7 @@ private:
     [[nodiscard]] bool is_unproven() const { return expected_ && auth_.done(); }
     void check_sender();
     void take_received(TimePoint until);
-    // Takes one thing from the front: authentication, a message, or a part of one.
+    // Takes one item from the front: authentication, a message, or a part of one.
     void take(std::string_view& bytes);
     void take_auth(std::string_view& bytes);
     // False: more bytes are needed, or the message was refused.

@@ -55,7 +55,7 @@ public:
     // itself; not after close().
     [[nodiscard]] static Result<std::shared_ptr<BusConnection>> create(EventLoop& loop, BusPtr bus,
                                                                        std::function<void()> on_closed);
-    // The system bus. It passes on no descriptors unless they are wanted: whoever receives one also closes it, which
+    // The system bus. It passes on no descriptors unless they are wanted: a receiver also closes them, which
     // may hang.
     [[nodiscard]] static Result<BusPtr> open_system_bus(BusDescriptors descriptors = BusDescriptors::Refused);
 
@@ -73,7 +73,7 @@ private:
     EventLoop& loop_;
     std::function<void()> on_closed_;
     // A duplicate of sd-bus's descriptor for the loop to watch: sd-bus closes its own as soon as the peer is gone, and
-    // another thread may have that number before the loop lets go of it.
+    // another thread may have that number before the loop releases it.
     UniqueFd watched_;
     std::unique_ptr<IoSource> io_;
     std::unique_ptr<Alarm> alarm_;

@@ -5,7 +5,7 @@
 // One in sixteen is kept for root, so that an administrator always gets in. Of the rest nobody gets more than is left
 // for all others together.
 //
-// Thread-safe: what was taken is given back on whichever thread lets go.
+// Thread-safe: what was taken is given back on whichever thread releases it.
 #pragma once
 
 #include <cstddef>

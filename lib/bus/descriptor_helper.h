@@ -1,7 +1,7 @@
 // The process that receives descriptors from clients, so that rdma-qosd never holds one it does not know.
 //
 // Closing a descriptor calls the file system behind it (a FUSE server that does not answer, a socket that lingers), and
-// so does reading from it. Whoever sends one chooses that file system. The helper serves one user and runs as that
+// so does reading from it. Its sender chooses that file system. The helper serves one user and runs as that
 // user; it looks at what came, passes on open verbs devices, replaces a regular file by a sealed copy of its text, and
 // closes the rest. What hangs there hangs nobody else.
 #pragma once

@@ -169,7 +169,7 @@ void DescriptorHelpers::Helper::send_first()
     room.put(message, std::span(&fd, 1));
     arm(options.patience, [this] { give_up(ErrorCode::Timeout, "did not answer in time"); });
     if (sendmsg(socket_.get(), &message, MSG_NOSIGNAL) < 0) {
-        // Answered from the loop: whoever asks is in the middle of something.
+        // Answered from the loop: the caller is in the middle of something.
         arm({}, [this] { give_up(ErrorCode::Io, "has ended"); });
     }
 }

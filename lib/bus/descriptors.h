@@ -73,8 +73,8 @@ public:
         std::uint32_t gid = 0;
     };
     // Reads at most `most` bytes from a client's socket, with the descriptors that come with them. `done` is called
-    // later, from the loop. Errors: LimitReached, Timeout, Io; the client is to be dropped. The socket is let go
-    // before; whoever is its last owner closes it.
+    // later, from the loop. Errors: LimitReached, Timeout, Io; the client is to be dropped. The socket is released
+    // before; its last owner closes it.
     void receive(User user, std::shared_ptr<UniqueFd> socket, std::size_t most, Done done);
 
     [[nodiscard]] std::size_t running() const { return helpers_.size(); }
@@ -91,7 +91,7 @@ private:
     DescriptorOptions options_;
     Close close_;
     std::map<Account, std::unique_ptr<Helper>> helpers_;    // by user
-    // Every process that was started and has not ended; those that are nobody's helper any more were told to.
+    // Every process that was started and has not ended; those that are nobody's helper any more were asked to.
     struct Process {
         Account account = 0;
         UniqueFd pidfd;

@@ -36,7 +36,7 @@ struct MessageHead {
 class AuthDialogue {
 public:
     // `uid`: who the client is, as the kernel says; another claim is an error. `own_uid`: what sd-bus, which looks at
-    // a socket pair of this process, is to be told instead.
+    // a socket pair of this process, is to be given instead.
     AuthDialogue(std::uint32_t uid, std::uint32_t own_uid) : uid_(uid), own_uid_(own_uid) {}
 
     // Takes bytes from the front of `input`, up to and including the line BEGIN; returns what to pass on. Errors:

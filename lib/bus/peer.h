@@ -25,8 +25,8 @@ struct PeerProcess {
     // a process that started later than this (clock ticks since boot) has been given the number of one that ended.
     std::optional<std::uint64_t> started_by;
     // Where the kernel gives only the number: the process that connected may have ended before the pidfd was opened,
-    // and another have its number. But whoever sends something by that number behind these bytes, and still runs, is
-    // it.
+    // and another have its number. But a process that sends something by that number behind these bytes, and still
+    // runs, is it.
     std::optional<std::size_t> unproven_bytes;
 };
 

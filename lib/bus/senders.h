@@ -20,7 +20,7 @@ public:
     using Vanished = std::function<void(const std::string& unique_name)>;
 
     // Adds one match for all names: a bus that gives no pidfds tells the number of a sender's process, and only from
-    // when it came can be told whether that is still the process that came (PeerProcess::started_by). `vanished` is
+    // when it came can be asked whether that is still the process that came (PeerProcess::started_by). `vanished` is
     // called for every unique name that leaves the bus. `processes`, which must outlive this, is this connection's
     // alone.
     [[nodiscard]] static Result<std::unique_ptr<Senders>> create(Connection& connection, SenderProcesses& processes,

@@ -28,7 +28,7 @@ constexpr auto kAcceptTurn = std::chrono::microseconds(250);
 constexpr std::size_t kReservedDescriptors = 256;
 constexpr std::size_t kDescriptorsPerClient = 6;
 constexpr auto kTendInterval = std::chrono::seconds(1);
-constexpr std::uint32_t kNobody = UINT32_MAX;    // whose uid cannot be told
+constexpr std::uint32_t kNobody = UINT32_MAX;    // whose uid is not known
 
 tl::unexpected<Error> refused(const std::filesystem::path& path, int err, std::string_view what)
 {
@@ -205,7 +205,7 @@ void Server::accept_all()
         UniqueFd socket(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!socket) {
             if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-                // Whoever waits stays in the backlog; without a pause the loop would spin.
+                // Clients that wait stay in the backlog; without a pause the loop would spin.
                 log(LogLevel::Warning, "{}: no client can be accepted: {}", path_.string(), std::strerror(errno));
                 io_->set_events(0);
                 pause_timer_ = loop_.after(std::chrono::milliseconds(100), [this] { io_->set_events(EPOLLIN); });

@@ -1,5 +1,5 @@
-// What each user takes of the direct socket: connections, descriptors, bytes, and the loop's time. Users are told apart
-// by their account; what one of them takes beyond its part is taken from itself, not from the others.
+// What each user takes of the direct socket: connections, descriptors, bytes, and the loop's time. Users are
+// distinguished by their account; what one of them takes beyond its part is taken from itself, not from the others.
 #pragma once
 
 #include <cstddef>

@@ -259,7 +259,7 @@ bool Header::read_number(std::uint8_t code, std::string_view signature)
     return number.value_or(0) != 0;
 }
 
-// A field that nobody knows. Nobody puts more than one basic value in it either.
+// A field of no known kind. Nobody puts more than one basic value in it either.
 bool Header::skip(std::string_view signature)
 {
     if (signature == "s" || signature == "o") {

@@ -105,7 +105,7 @@ Connection::~Connection()
         return;
     }
     // Also for copies of the socket that children have inherited: the daemon shall see the end now. The bus daemon is
-    // told by sd-bus; its socket has copies, too.
+    // reported by sd-bus; its socket has copies, too.
     shutdown(fd_, SHUT_RDWR);
 }
 

@@ -30,7 +30,7 @@ using Message = std::unique_ptr<sd_bus_message, MessageUnref>;
 
 class Connection {
 public:
-    // Where a session's grant is told: its path and the new grant.
+    // Where a session's grant is published: its path and the new grant.
     using OnGrant = std::function<void(const std::string& session, const AnswerRef& grant)>;
     using Made = std::unique_ptr<Connection>;
 

@@ -52,7 +52,7 @@ class Engine {
 public:
     using Clock = Deadline::Clock;
 
-    // `before_close` is told a descriptor that is about to be closed.
+    // `before_close` is given a descriptor that is about to be closed.
     Engine(EngineOptions options, std::function<void(int fd)> before_close);
     ~Engine();
     Engine(const Engine&) = delete;
@@ -89,10 +89,10 @@ private:
         std::optional<rdmaqos_rate> rate;
         std::string device;    // as the daemon calls it; empty: it has not said it
         bool is_attached = false;
-        bool is_promised = false;         // its program was told that it would be attached
+        bool is_promised = false;         // its program was notified that it would be attached
         bool is_tried = false;            // and refused, since it was last time for it
         bool waits_for_device = false;    // which the daemon does not manage now
-        bool is_overdue = false;          // refused for long; its program was told
+        bool is_overdue = false;          // refused for long; its program was notified
         std::optional<Clock::time_point> refused_since;
 
         [[nodiscard]] bool is_slow() const { return waits_for_device || is_overdue; }
@@ -183,7 +183,7 @@ private:
     std::optional<Failure> refusal_;    // of the session, which is wanted all the same
     std::string session_;               // path; empty: none
     AnswerRef grant_;
-    std::uint64_t losses_ = 0;    // of devices that the daemon has told of
+    std::uint64_t losses_ = 0;    // of devices that the daemon has reported
     Records records_;
     std::deque<Event> events_;
     Pause pause_{std::chrono::milliseconds(10), std::chrono::milliseconds(250)};

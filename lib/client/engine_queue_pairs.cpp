@@ -13,8 +13,8 @@ using namespace std::chrono_literals;
 // Of one message: the daemon takes 256 queue pairs, and 253 descriptors.
 constexpr std::size_t kMostAtOnce = 128;
 // How long a queue pair that was attached before is tried again at short intervals: a daemon that has just been started
-// may not have found its device yet, and a program may be bringing it from INIT to RTS. Then its program is told, and
-// the intervals are longer.
+// may not have found its device yet, and a program may be bringing it from INIT to RTS. Then its program is notified,
+// and the intervals are longer.
 constexpr auto kPatience = 30s;
 
 std::pair<std::string, std::uint32_t> key_of(const QueuePair& queue_pair)
@@ -78,7 +78,7 @@ Failure Engine::cannot_be_passed(const QueuePair& queue_pair) const
     return {};
 }
 
-// Whether all queue pairs of its device that the daemon knows of this session, or is told now, are in one file: then
+// Whether all queue pairs of its device that the daemon knows of this session, or is given now, are in one file: then
 // one descriptor in a message is enough.
 bool Engine::has_one_file(const QueuePair& queue_pair, std::span<const Wanted* const> part) const
 {
@@ -212,7 +212,7 @@ void Engine::attach_wanted(std::span<const Wanted* const> part, Deadline deadlin
             take_refusal(records_.find(key_of(sent[i]->queue_pair)), outcome.failure);
             is_open = true;
         } else if (failure.error == ETIMEDOUT && connection_) {
-            // It may be attached some time later, and its program was told that it is not.
+            // It may be attached some time later, and its program was notified that it is not.
             const QueuePair& late = sent[i]->queue_pair;
             if (find(late.device, late.number) == records_.end()) {
                 const Message message = connection_->new_call(session_, kSessionInterface, "Detach");

@@ -212,14 +212,14 @@ void rdmaqos_handle::deliver(const Event& event)
     if (handler_ == nullptr) {
         return;
     }
-    rdmaqos_event told{};
-    told.size = sizeof(told);
-    told.type = event.type;
-    told.number = event.number;
-    told.device = event.device.empty() ? nullptr : event.device.c_str();
-    told.message = event.message.empty() ? nullptr : event.message.c_str();
-    told.grant = event.grant.get();
-    handler_(this, &told, handler_data_);
+    rdmaqos_event described{};
+    described.size = sizeof(described);
+    described.type = event.type;
+    described.number = event.number;
+    described.device = event.device.empty() ? nullptr : event.device.c_str();
+    described.message = event.message.empty() ? nullptr : event.message.c_str();
+    described.grant = event.grant.get();
+    handler_(this, &described, handler_data_);
 }
 
 void rdmaqos_handle::set_handler(rdmaqos_handler handler, void* data)

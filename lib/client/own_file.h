@@ -33,7 +33,7 @@ public:
     Descriptor& operator=(const Descriptor&) = delete;
 
     void reset(int fd);
-    // It is not ours any more, or nobody knows.
+    // It is not ours any more, or that is not known.
     void forget() { fd_ = -1; }
     [[nodiscard]] int get() const { return fd_; }
     [[nodiscard]] bool is_ours() const { return fd_ >= 0 && is_same_file(fd_, identity_); }

@@ -40,7 +40,7 @@ public:
     // None: never.
     void wake_at(const std::optional<std::chrono::steady_clock::time_point>& when) const;
     void wake() const;
-    // What was told is known.
+    // What was reported is known.
     void clear() const;
     void stop() const;
 

@@ -72,7 +72,7 @@ private:
     rdmaqos_request numbers_{};
 };
 
-// A queue pair as the daemon has to be told of it. Its descriptor is the program's: which file it was is remembered,
+// A queue pair as the daemon has to know it. Its descriptor is the program's: which file it was is remembered,
 // for it may be closed and its number used again.
 struct QueuePair {
     std::string device;    // "mlx5_0", "mlx5_0/1"

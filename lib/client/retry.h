@@ -11,8 +11,8 @@
 // well below a millisecond, but a program that calls at that very moment must not fail by it.
 //
 // Kernels before 81f8f7454ad9 (2025) answer EINVAL where another call has the lock, in what libibverbs sends as a write
-// command: ibv_modify_qp() and ibv_query_qp(). That cannot be told from a mistake of the caller, so it is not tried
-// again.
+// command: ibv_modify_qp() and ibv_query_qp(). That cannot be distinguished from a mistake of the caller, so it is not
+// tried again.
 //
 // A call that is refused with EBUSY has done nothing, and may be repeated. What stays in use (a queue pair that is
 // attached to a multicast group, say) says EBUSY to the end of the bound, and then to the caller.

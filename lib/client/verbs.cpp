@@ -59,7 +59,7 @@ std::uint32_t send_queue_number(ibv_qp& queue_pair)
     return Mlx5().ask(queue_pair, details) ? details.sqn : 0;
 }
 
-// The port that a queue pair was brought to INIT with; 0: its device has one port only, or it cannot be told.
+// The port that a queue pair was brought to INIT with; 0: its device has one port only, or it is not known.
 std::uint32_t port_of(ibv_qp& queue_pair)
 {
     const std::string second = std::string("/sys/class/infiniband/") + queue_pair.context->device->name + "/ports/2";

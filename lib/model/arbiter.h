@@ -9,7 +9,7 @@
 //
 // A flow that has run out of work may be expected back: its program would post more if the host gave it a processor.
 // Such a flow keeps its place. Where a rate holds back those that compete with it, they wait for it, no longer than can
-// be caught up with. Without this, whoever is off the processor more often gets less than its share.
+// be caught up with. Without this, a sender that is off the processor more often gets less than its share.
 //
 // In the long run this gives every element what the solver says (solver.h), whatever the size of the pieces.
 //
@@ -133,7 +133,7 @@ private:
     [[nodiscard]] Outcome choose(Node& at, bool rate_is_short, Choice& choice) const;
 
     const Time burst_;
-    Time now_{0};    // as last told
+    Time now_{0};    // as last given
     Node root_;      // whose cap is the link's speed
     std::map<ElementNumber, std::unique_ptr<Node>> elements_;
     std::map<FlowNumber, Sibling> flows_;

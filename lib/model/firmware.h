@@ -108,7 +108,7 @@ struct FirmwareOptions {
     bool implicit_queue_pairs = true;
     // No source says whether a queue pair may use a queue group of another context. True: it may not.
     bool isolate_queue_groups = false;
-    // Not documented either: a leaf with queue pairs refuses to be destroyed (true), or lets go of them (false).
+    // Not documented either: a leaf with queue pairs refuses to be destroyed (true), or detaches them (false).
     bool refuse_busy_leaf = true;
     // What a query says of an element without a share, whose default no source names.
     std::uint32_t default_share_reads_as = 0;
@@ -204,7 +204,7 @@ public:
     [[nodiscard]] FirmwareUsage usage() const;
 
 private:
-    // The lock of what is told, which is another generation then.
+    // The lock of what is published, which is another generation then.
     struct Change {
         explicit Change(Firmware& firmware) : lock(firmware.mutex_) { ++firmware.generation_; }
         const std::lock_guard<std::mutex> lock;

@@ -8,7 +8,7 @@
 //                                    ├── /pid:18/rpc   share 70
 //                                    └── /pid:18/bulk  share 30
 //
-// How a port divides itself among trees is in no manual. Equal parts are assumed here; whoever shows a rate that
+// How a port divides itself among trees is in no manual. Equal parts are assumed here; all that show a rate that
 // follows from this says so. Pure.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What the model NIC can do unless told otherwise.
+// What the model NIC can do unless its description says otherwise.
 #pragma once
 
 #include "lib/tree/capabilities.h"

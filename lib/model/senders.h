@@ -1,5 +1,5 @@
 // Who sends in the leaves of a tree, and what holds each of them besides the tree: a queue pair that is paced sends no
-// more than its own rate. Whoever says what queue pairs get asks here, so that all say the same.
+// more than its own rate. All that say what queue pairs get ask here, so that they say the same.
 #pragma once
 
 #include <cstddef>

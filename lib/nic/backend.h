@@ -55,7 +55,7 @@ struct DeviceInfo {
     friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
 };
 
-// One thing a device says of itself, for people.
+// One fact that a device states of itself, for people.
 struct DeviceAttribute {
     std::string name;       // as in the vendor's or the verbs' own documentation
     std::string value;      // in words; what the device does not have is "unsupported"
@@ -148,7 +148,7 @@ struct ElementState {
 // An owner's device file, through which its queue pairs are reached; shared by the queue pairs of one session. One that
 // its owner passed is open as long as this lives; one that is taken from its owner (daemon/adoption), while it is used.
 // While it is open, the owner's objects and pinned memory live on, even if the owner is dead. The last close of such a
-// file destroys all of that and can take long: `close` gets the descriptor, on whichever thread lets go last.
+// file destroys all of that and can take long: `close` gets the descriptor, on whichever thread releases it last.
 class ClientFile {
 public:
     using Close = std::function<void(UniqueFd)>;
@@ -171,7 +171,7 @@ public:
     [[nodiscard]] virtual std::optional<Owner> owner() const { return owner_; }
     // Of the first who named it; on the main loop, before a backend has it.
     void set_owner(const Owner& owner) { owner_ = owner_.value_or(owner); }
-    // Whether a descriptor of this process is of the same open file; false where that cannot be told.
+    // Whether a descriptor of this process is of the same open file; false where that is not known.
     [[nodiscard]] virtual bool is_of(int fd) const { return fd_ && is_same_open_file(fd_.get(), fd); }
 
     // Keeps it open. What a backend's functions are given need not be open; they see to that.
@@ -320,7 +320,7 @@ public:
     [[nodiscard]] virtual Result<std::size_t> count_strays(const std::vector<ElementHandle>& /*known*/) { return 0U; }
     // How many are left.
     [[nodiscard]] virtual Result<std::size_t> destroy_strays(const std::vector<ElementHandle>& /*known*/) { return 0U; }
-    // Is told of each note from now on.
+    // Is notified of each note from now on.
     virtual void set_note_keeper(const NoteKeeper& /*keeper*/) {}
 
     // Asked once, before a queue pair is taken on. Errors: NotUverbs (the file is none of a device), WrongDevice,

@@ -75,17 +75,17 @@ Error explain_rate_refusal(int sys_errno, const std::optional<RateLimit>& limit,
     const std::string what = limit ? fmt::format("{} is refused", to_string(limit->rate))
                                    : std::string("lifting the limit is refused");
     const std::string cause = limit ? missing_capability(*limit, type, pacing) : std::string{};
-    const auto told = [&](ErrorCode code, const std::string& otherwise) {
+    const auto refusal = [&](ErrorCode code, const std::string& otherwise) {
         return Error{code, sys_errno, fmt::format("{}: {}", what, cause.empty() ? otherwise : cause)};
     };
     switch (sys_errno) {
     case EINVAL:
-        return told(ErrorCode::InvalidArgument,
-                    limit ? invalid(*limit, pacing) : "the queue pair is in a state without a rate, and has none");
+        return refusal(ErrorCode::InvalidArgument,
+                       limit ? invalid(*limit, pacing) : "the queue pair is in a state without a rate, and has none");
     case ENOSPC:
         return {ErrorCode::NoSpace, sys_errno, fmt::format("{}: {}", what, table_full(pacing))};
     case EOPNOTSUPP:
-        return told(
+        return refusal(
             ErrorCode::Unsupported,
             fmt::format("the kernel or the firmware has no packet pacing for queue pairs of type {}; update them, "
                         "or {}",

@@ -49,9 +49,9 @@ public:
     {
     }
 
-    // Of the RDMA device with this name, until the last copy goes. Whoever else takes it here shares it: ports of one
-    // device, subfunctions of one function. Null: there is no such file, it cannot be opened, or others than its owner
-    // may, so that it says nothing.
+    // Of the RDMA device with this name, until the last copy goes. Others of this process that take it share it: ports
+    // of one device, subfunctions of one function. Null: there is no such file, it cannot be opened, or others than its
+    // owner may, so that it says nothing.
     [[nodiscard]] tl::expected<std::shared_ptr<const DeviceLock>, LockHolder> take(const std::string& device);
 
 private:

@@ -16,8 +16,9 @@
 //
 // A later daemon finds what is in a file by notes (mirror_notes.h), when its owner names a queue pair again.
 //
-// A mirror that the firmware has lost makes its element one that is not there (any more): whoever asks for it makes
-// another and moves the queue pairs of all files. The record of the lost one stays until its other mirrors are gone.
+// A mirror that the firmware has lost makes its element one that is not there (any more): the next one to ask for it
+// makes another and moves the queue pairs of all files. The record of the lost one stays until its other mirrors are
+// gone.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>

@@ -164,7 +164,7 @@ void Mlx5Backend::test_attaching()
 {
     AttachReport tested = tested_report(info_, advertised_, options_);
     if (attach_.postponed && was_short(tested)) {
-        return;    // nothing was learnt: whoever wants to write asks again
+        return;    // nothing was learnt: the next write asks again
     }
     take(std::move(tested));
 }

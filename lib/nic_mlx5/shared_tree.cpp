@@ -163,7 +163,7 @@ Result<std::size_t> SharedTree::destroy_strays(const std::vector<ElementHandle>&
     return left ? Result<std::size_t>(left->count) : fail(left.error());
 }
 
-// Handles are the file's own: an element that is not known could not be told from one that is made later.
+// Handles are the file's own: an element that is not known could not be distinguished from one that is made later.
 Result<void> SharedTree::take_over(const std::vector<KnownElement>& elements, const BackendNotes& /*notes*/)
 {
     std::vector<ElementHandle> known;

@@ -32,7 +32,7 @@ struct ReconcilerOptions {
     std::chrono::milliseconds longest_retry{30'000};
     // EBUSY on a queue pair (the owner's own call in flight) is retried at once this often before it is a failure.
     std::uint32_t busy_retries = 5;
-    // A queue pair that leaves but cannot be taken out of its leaf (its state does not allow it) is let go of after
+    // A queue pair that leaves but cannot be taken out of its leaf (its state does not allow it) is released after
     // this many attempts: holding on to its owner's file would keep a dead process's queue pair alive.
     std::uint32_t removal_attempts = 3;
     // The same while all are taken out: what stays in its leaf then keeps the leaf in the firmware when the device's
@@ -151,12 +151,12 @@ public:
     // Before anything else: goes on with what an earlier process left on the device. Its elements are read back before
     // they are used. A leaf that holds queue pairs of it stays until their programs have named them again or have
     // ended; one that is named again is written once. From now on `recorder`, which must outlive the reconciler, is
-    // told what the next one needs. An error says what could not be taken over; the rest was.
+    // given what the next one needs. An error says what could not be taken over; the rest was.
     Result<void> inherit(const Inheritance& left, StateRecorder& recorder, ProcessRuns runs);
 
     // Makes the device equal to `desired` as far as it lets itself. Queue pairs of `desired` must be known from an
     // earlier update(); those that are known but not in `desired` are taken out. What a device refuses always (a type
-    // of queue pair it cannot attach, a rate out of its range) is not tried again until it is asked for anew.
+    // of queue pair it cannot attach, a rate out of its range) is not tried again until it is asked for again.
     [[nodiscard]] Report replace(DesiredState desired);
 
     // A queue pair that the device says does not exist (any longer) is reported with BadQueuePair and forgotten; one
@@ -179,7 +179,7 @@ public:
 
     // Forgets everything that was on the device (after a reset: it is all gone) and starts again from nothing. Queue
     // pairs are forgotten too: their owners register again. Until then every call reports device_gone, once a call has
-    // been told so by the device.
+    // been notified by the device.
     void device_was_reset();
 
     // Leaving monitor mode makes what was desired meanwhile due for retry().

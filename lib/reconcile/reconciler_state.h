@@ -28,7 +28,7 @@ struct Reconciler::State {
         TimePoint started{};
         bool clean = true;                         // no operation failed or was left out
         std::map<ElementId, Error> not_created;    // by this pass, with what follows from it
-        // To be reported. An error here is one that State does not remember: of a queue pair that was let go of.
+        // To be reported. An error here is one that State does not remember: of a queue pair that was released.
         std::map<QueuePairId, std::optional<Error>> touched;
         std::set<QueuePairId> explained;    // whose error in `misplaced` is of this pass
         std::map<std::pair<ElementPath, std::string>, ElementFailure> failures_before;
@@ -64,7 +64,7 @@ struct Reconciler::State {
     // Takes note of one update without touching the device.
     void want(const QueuePairUpdate& update, Pass& pass);
     void want_placement(QueuePairId queue_pair, Placement placement, Pass& pass);
-    // What is believed of a queue pair and is desired as well, so that it is written anew.
+    // What is believed of a queue pair and is desired as well, so that it is written again.
     void doubt_placement(QueuePairId queue_pair, const Placement& placement);
     // After this the placements of `desired` are in leaves of its tree.
     void check_placement(QueuePairId queue_pair, Placement& placement, Pass& pass) const;
@@ -75,7 +75,7 @@ struct Reconciler::State {
 
     // ---- reconciler_pass.cpp ----
 
-    // False in monitor mode and when the device is gone; what is not in its place is told so.
+    // False in monitor mode and when the device is gone; what is not in its place is notified of it.
     [[nodiscard]] bool may_write(Pass& pass);
     // All of it: diff, apply.
     void reconcile(Pass& pass);

@@ -76,7 +76,7 @@ public:
     // Nothing is left, but ids are not used again.
     void clear();
 
-    // Is told of every change from now on. Must outlive this.
+    // Is notified of every change from now on. Must outlive this.
     void set_recorder(StateRecorder& recorder) { recorder_ = &recorder; }
 
 private:

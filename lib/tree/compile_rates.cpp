@@ -297,14 +297,14 @@ private:
         if (!link_known_ && std::any_of(siblings.begin(), siblings.end(), is_guaranteed)) {
             return;
         }
-        std::set<Index> told;    // classes, of their principals
+        std::set<Index> reported;    // classes, of their principals
         for (std::size_t i = 0; i < siblings.size(); ++i) {
             const auto& [index, wanted, target] = siblings[i];
             const double deviation = std::abs(reached[i] - target.fraction);
             const auto& element = draft_.elements[index];
             const bool is_missed = reached[i] * capacity < static_cast<double>(target.min_kbps);
             if (target.fixed || is_missed || deviation <= kToleratedError * target.fraction || target.fraction <= 0 ||
-                (!element.from_policy && !told.insert(class_of(index)).second)) {
+                (!element.from_policy && !reported.insert(class_of(index)).second)) {
                 continue;
             }
             findings_.push_back(deviation_of(node, siblings[i], reached[i], capacity));
@@ -457,16 +457,16 @@ private:
     // Small deviations on several levels can add up. One finding says it of everything below its element.
     void report_shortfalls()
     {
-        std::set<ElementPath> told;
+        std::set<ElementPath> reported;
         for (const auto& finding : findings_) {
             if (finding.kind == FindingKind::ShareError || finding.kind == FindingKind::MinRateMissed ||
                 finding.kind == FindingKind::NotSupported) {
-                told.insert(finding.path);
+                reported.insert(finding.path);
             }
         }
-        const auto is_told = [&](Index index) {
+        const auto is_reported = [&](Index index) {
             for (; index != kNone; index = draft_.elements[index].parent) {
-                if (told.contains(draft_.elements[index].path)) {
+                if (reported.contains(draft_.elements[index].path)) {
                     return true;
                 }
             }
@@ -475,9 +475,9 @@ private:
         for (Index index = 1; index < draft_.elements.size(); ++index) {
             const auto& element = draft_.elements[index];
             const double least = (1 - kToleratedError) * element.ideal;
-            if (!element.folded && element.guaranteed + kRounding < least && !is_told(index)) {
+            if (!element.folded && element.guaranteed + kRounding < least && !is_reported(index)) {
                 findings_.push_back(shortfall_of(index));
-                told.insert(findings_.back().path);
+                reported.insert(findings_.back().path);
             }
         }
     }

@@ -1,7 +1,7 @@
 // From what a device has to what it should have: diff(desired, actual) -> Plan, a pure function.
 //
 // Elements of the actual state carry a logical id given by the reconciler, because for a moment an old and a new
-// element of the same path may both exist (an element cannot change its parent or its kind: it is made anew).
+// element of the same path may both exist (an element cannot change its parent or its kind: it is made again).
 // The ids have nothing to do with the firmware's.
 //
 // The order of a plan's operations keeps, at every step:

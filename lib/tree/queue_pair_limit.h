@@ -50,7 +50,7 @@ enum class LimitGap : std::uint8_t {
 
 struct HeldLimit {
     LimitHolder by = LimitHolder::Nobody;
-    std::optional<RateLimit> limit;    // as the device is told; of a leaf its cap alone; empty: nobody holds it
+    std::optional<RateLimit> limit;    // as written to the device; of a leaf its cap alone; empty: nobody holds it
     LimitGap gap = LimitGap::None;
     std::string why;     // of the gap: what is missing and what to do; the same for every type that misses it
     std::string note;    // what is different from what was asked, and harms nothing; may be empty

@@ -191,7 +191,7 @@ private:
                 exists(move.responder) ? move.responder : move.now.responder);
     }
 
-    // And its parents, if it was the last thing below them.
+    // And its parents, if it was the last element below them.
     void destroy_if_free(ElementId id)
     {
         for (std::optional<ElementId> next = id; next;) {

@@ -48,7 +48,7 @@ struct RemovedObject {
 
 struct ShownPolicy {
     ShownNode document;                    // a mapping of the sections
-    std::vector<RemovedObject> removed;    // and not defined anew, by place
+    std::vector<RemovedObject> removed;    // and not defined again, by place
 };
 
 // The policy must have come out of a reader: its sources are merged once more.

@@ -48,7 +48,7 @@ struct TransientFile {
 [[nodiscard]] bool is_still_there(const SourceFile& file, const std::filesystem::path& root,
                                   std::chrono::system_clock::time_point now);
 
-// Held by whoever changes kTransientDirectory, so that concurrent additions are checked one after the other. It locks a
+// Held while kTransientDirectory is changed, so that concurrent additions are checked one after the other. It locks a
 // file that only root can open, in a folder that is given to nobody: a directory could be locked by anybody who may
 // read it, and a file below /run/rdma-qos by the root of a container that has this folder, even read-only.
 class TransientLock {

@@ -1,4 +1,4 @@
-// Which level a program gets that never registered (`unregistered: adopt`), and whether it is taken in at all.
+// Which level a program gets that never registered (`unregistered: adopt`), and whether it is adopted at all.
 //
 // Such a program claims nothing: no level, no service-id, no qos-class. Its source, destination and P_Key ("the path")
 // are known only once its device file was taken, which is an intrusion. So the question is first asked without them:

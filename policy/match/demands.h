@@ -4,7 +4,7 @@
 //     rule 3: {service-id: 1-9, client: {user: alice}}     ─┐
 //     its level: {allow: {user: [alice, bob], unit: "*"}}  ─┴─▶  service-id, client.user, allow.user, allow.unit
 //
-// A demand implies another one if whoever meets it meets the other, too:
+// A demand implies another one if everybody who meets it meets the other, too:
 //
 //     a number of the request   its set is part of the other's
 //     source and destination    the members of its groups are among those of the other's, as they are resolved now
@@ -84,7 +84,7 @@ private:
     std::vector<Demand> demands_;    // of the places that are set, ascending
 };
 
-// Whoever meets `demands` meets `wanted` at `place`, too. False: not so, or nobody knows.
+// Everybody who meets `demands` meets `wanted` at `place`, too. False: not so, or not known.
 [[nodiscard]] bool surely_imply(const Demands& demands, std::size_t place, const Demand& wanted, PortSets& ports,
                                 Effort& effort);
 

@@ -126,7 +126,7 @@ private:
         std::size_t last = 0;
     };
 
-    // The demands of `above` that whoever meets those of `rule` may not meet, up to so many of them.
+    // The demands of `above` that a client may not meet although it meets those of `rule`, up to so many of them.
     Lacking lacking(std::size_t above, std::size_t rule, std::size_t most)
     {
         const Demands& upper = rules_[above];

@@ -42,7 +42,7 @@ public:
     struct Item {
         Key first{};
         Key last{};              // inclusive; first <= last
-        std::uint32_t id = 0;    // of whoever has the interval; several items may have one
+        std::uint32_t id = 0;    // of the owner of the interval; several items may have one
     };
     using List = std::vector<std::uint32_t>;    // ids, ascending, each once
 

@@ -17,7 +17,7 @@ namespace rdmaqos {
 
 // All members of some groups, node types as the ports that are known to have them.
 struct PortSet {
-    bool has_all = false;       // every end point, also a LID that nobody knows
+    bool has_all = false;       // every end point, also a LID that is not known
     bool is_complete = true;    // no group has members that are not known yet
     IntervalSet guids;
     std::vector<GidRange> gids;    // sorted, disjoint

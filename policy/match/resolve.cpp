@@ -151,9 +151,9 @@ ResolvedGroups resolve(const Policy& policy, const Fabric& fabric, const std::ve
     result.lids = LidTable(fabric);
     result.groups.reserve(policy.groups.size());
     for (const auto& group : policy.groups) {
-        const std::size_t told = result.unresolved.size();
+        const std::size_t before = result.unresolved.size();
         result.groups.push_back(GroupResolver(directory, local, group, result.unresolved).resolve());
-        if (result.unresolved.size() > told || (local.empty() && may_have_local_ports(group))) {
+        if (result.unresolved.size() > before || (local.empty() && may_have_local_ports(group))) {
             result.incomplete.push_back(result.groups.size() - 1);
         }
     }

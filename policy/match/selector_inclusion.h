@@ -11,7 +11,7 @@ namespace rdmaqos {
 
 using Selectors = std::span<const DeviceSelector>;
 
-// Whatever device `narrow` selects, `wide` selects. False: not so, or nobody knows, as with two selectors that only
+// Whatever device `narrow` selects, `wide` selects. False: not so, or not known, as with two selectors that only
 // together select all that one does.
 [[nodiscard]] bool surely_includes(Selectors wide, Selectors narrow, Effort& effort);
 

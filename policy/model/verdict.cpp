@@ -9,7 +9,7 @@
 namespace rdmaqos {
 namespace {
 
-// What two findings must have in common to be compared: the same thing of the same element.
+// What two findings must have in common to be compared: the same subject of the same element.
 using ComparedThing = std::tuple<FindingKind, ElementPath, Gap::Unit>;
 
 ComparedThing thing_of(const Finding& finding)
@@ -32,8 +32,8 @@ std::map<ComparedThing, std::vector<std::uint64_t>> gaps_of(const std::vector<Fi
     return gaps;
 }
 
-// One thing can have several errors (two levels of one class, each with a limit): the worst is compared with the worst,
-// and so on. `sizes`: of this thing's, the worst first.
+// One subject can have several errors (two levels of one class, each with a limit): the worst is compared with the
+// worst, and so on. `sizes`: of this subject's, the worst first.
 bool is_known(std::uint64_t size, const std::vector<std::uint64_t>& before, const std::vector<std::uint64_t>& sizes)
 {
     const auto rank = static_cast<std::size_t>(std::ranges::find(sizes, size) - sizes.begin());

@@ -21,7 +21,7 @@ std::optional<Refusal> first_of(std::optional<Refusal> mistake, std::optional<Re
     return mistake_is_first ? std::move(mistake) : std::move(syntax_error);
 }
 
-// OpenSM says one thing and stops.
+// OpenSM reports one mistake and stops.
 Diagnostics refused_with(const Refusal& refusal, const std::shared_ptr<const SourceFile>& source)
 {
     Diagnostics diagnostics;

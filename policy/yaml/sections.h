@@ -47,7 +47,7 @@ public:
     };
     // Where the object of this name was removed, if it was.
     [[nodiscard]] const Position* removed_at(std::string_view name) const;
-    // Of objects that no later file defines anew; in no order.
+    // Of objects that no later file defines again; in no order.
     [[nodiscard]] std::vector<Removal> removals() const;
     [[nodiscard]] std::span<const std::string_view> keys() const { return keys_; }
     [[nodiscard]] std::string_view kind() const { return kind_; }

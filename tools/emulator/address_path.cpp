@@ -102,28 +102,28 @@ std::optional<Bandwidth> static_rate(std::uint8_t rate)
     return found == std::end(kRates) ? std::nullopt : std::optional(Bandwidth::from_mbps(found->mbps));
 }
 
-ib_uverbs_qp_dest told_address(const ib_uverbs_qp_dest& fitted, std::uint32_t port, bool infiniband)
+ib_uverbs_qp_dest reported_address(const ib_uverbs_qp_dest& fitted, std::uint32_t port, bool infiniband)
 {
-    ib_uverbs_qp_dest told{};
+    ib_uverbs_qp_dest reported{};
     if (port == 0) {
-        return told;
+        return reported;
     }
-    told.port_num = static_cast<std::uint8_t>(port);
-    told.static_rate = fitted.static_rate;
-    told.is_global = infiniband ? fitted.is_global : 1;
+    reported.port_num = static_cast<std::uint8_t>(port);
+    reported.static_rate = fitted.static_rate;
+    reported.is_global = infiniband ? fitted.is_global : 1;
     if (infiniband) {
-        told.dlid = fitted.dlid;
-        told.sl = fitted.sl;
-        told.src_path_bits = fitted.src_path_bits;
+        reported.dlid = fitted.dlid;
+        reported.sl = fitted.sl;
+        reported.src_path_bits = fitted.src_path_bits;
     }
     if (fitted.is_global != 0) {
-        std::copy(std::begin(fitted.dgid), std::end(fitted.dgid), std::begin(told.dgid));
-        told.flow_label = fitted.flow_label;
-        told.sgid_index = fitted.sgid_index;
-        told.hop_limit = fitted.hop_limit;
-        told.traffic_class = fitted.traffic_class;
+        std::copy(std::begin(fitted.dgid), std::end(fitted.dgid), std::begin(reported.dgid));
+        reported.flow_label = fitted.flow_label;
+        reported.sgid_index = fitted.sgid_index;
+        reported.hop_limit = fitted.hop_limit;
+        reported.traffic_class = fitted.traffic_class;
     }
-    return told;
+    return reported;
 }
 
 void put_attributes(Mailbox& answer, const QueuePairData& data, bool infiniband)

@@ -20,7 +20,7 @@ namespace rdmaqos::emulator {
 [[nodiscard]] std::optional<Bandwidth> static_rate(std::uint8_t rate);
 
 // What verbs tell of an address that was fitted, or of one that is not set yet. Port 0: the path has none.
-[[nodiscard]] ib_uverbs_qp_dest told_address(const ib_uverbs_qp_dest& fitted, std::uint32_t port, bool infiniband);
+[[nodiscard]] ib_uverbs_qp_dest reported_address(const ib_uverbs_qp_dest& fitted, std::uint32_t port, bool infiniband);
 
 // Verbs tell an address of these types only.
 [[nodiscard]] inline bool has_address(const QueuePairData& data)

@@ -98,8 +98,8 @@ KernelDevice::~KernelDevice()
 Result<void> KernelDevice::take_over() const
 {
     for (const std::uint16_t opcode : KernelFirmware::opcodes()) {
-        if (auto told = tell(fmt::format("delegate {:x} 1", opcode)); !told) {
-            return told;
+        if (auto sent = tell(fmt::format("delegate {:x} 1", opcode)); !sent) {
+            return sent;
         }
     }
     return {};
@@ -207,8 +207,8 @@ Result<void> KernelDevice::tell(const std::string& words) const
 
 Result<void> KernelDevice::reset()
 {
-    if (auto told = tell("fatal"); !told) {
-        return told;
+    if (auto sent = tell("fatal"); !sent) {
+        return sent;
     }
     firmware_.lose_everything();
     return {};

@@ -337,7 +337,7 @@ void modify(Context& context, ib_uverbs_modify_qp request, std::optional<std::ui
             throw;
         }
     }
-    // The context is as it was after RESET, too, until the next steps write it anew.
+    // The context is as it was after RESET, too, until the next steps write it again.
     keep(data.attributes, request);
     data.connected = data.connected || to == QueuePairState::Rtr;
     data.port = data.attributes.port_num;
@@ -390,8 +390,8 @@ void query_qp(Context& context)
     ib_uverbs_query_qp_resp answer{};
     if (has_address(data)) {
         const bool infiniband = context.is_infiniband(kept.port_num);
-        answer.dest = told_address(kept.dest, kept.port_num, infiniband);
-        answer.alt_dest = told_address(kept.alt_dest, kept.alt_port_num, infiniband);
+        answer.dest = reported_address(kept.dest, kept.port_num, infiniband);
+        answer.alt_dest = reported_address(kept.alt_dest, kept.alt_port_num, infiniband);
     }
     answer.max_send_wr = data.cap.max_send_wr;
     answer.max_recv_wr = data.cap.max_recv_wr;

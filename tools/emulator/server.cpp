@@ -148,7 +148,7 @@ void refuse_call(UniqueFd reply, const Caller& caller, std::uint64_t address, st
     try {
         Call(std::move(reply), caller, address, std::move(bytes)).finish(EAGAIN);
     } catch (const Failure&) {
-        // It was not even well-formed, and has been told so.
+        // It was not even well-formed, and has been answered so.
     }
 }
 
@@ -159,7 +159,7 @@ bool is_hung_up(int socket)
     return poll(&look, 1, 0) == 1 && (look.revents & POLLHUP) != 0;
 }
 
-// Nothing: who it is cannot be told.
+// Nothing: who it is is not known.
 std::optional<ucred> peer_of(int socket)
 {
     ucred credentials{};

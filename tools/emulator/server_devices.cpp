@@ -22,7 +22,7 @@ std::string node_of(const Device& device)
     return fmt::format("uverbs{}.sock", device.index());
 }
 
-// What the node leads to: whoever is connected to it knows which one it was.
+// What the node leads to: a program that is connected to it knows which one it was.
 std::string socket_of(const Device& device)
 {
     return fmt::format("uverbs{}.{}.sock", device.index(), device.appearance());
@@ -58,7 +58,7 @@ void Server::disappear(const Device& device)
     }
 }
 
-// ---- who is told ----
+// ---- who is notified ----
 
 // A message of a subscriber: the groups that it joins, as bind() of a netlink socket does.
 void Server::subscribe(Peer& peer)
@@ -71,7 +71,7 @@ void Server::subscribe(Peer& peer)
         return;
     }
     if (length == sizeof(groups)) {
-        const std::lock_guard lock(mutex_);    // nothing is told before the answer
+        const std::lock_guard lock(mutex_);    // no notification precedes the answer
         subscribers_[fd] = groups;
         const char answer[kSubscribed] = {};
         (void)send(fd, answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT);

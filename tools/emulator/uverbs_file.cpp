@@ -272,8 +272,8 @@ std::uint32_t UverbsFile::settle_events(Object& object)
 
 namespace {
 
-// The newest first, as the kernel does it: a queue pair goes before the memory that it uses, and whoever sends to it
-// finds nobody.
+// The newest first, as the kernel does it: a queue pair goes before the memory that it uses, and a queue pair that
+// sends to it finds nobody.
 void end_all(const std::map<std::uint32_t, std::shared_ptr<Object>>& objects)
 {
     std::vector<std::shared_ptr<Object>> by_age;

@@ -65,7 +65,7 @@ void restore(const std::vector<Before>& all)
     sigfillset(&every);
     sigprocmask(SIG_SETMASK, &every, nullptr);    // what ends the program's group must not end this
     prctl(PR_SET_NAME, "rdma-qos-run");
-    // Whoever reads what the program writes must not wait for this process.
+    // A reader of what the program writes must not wait for this process.
     const int nothing = open("/dev/null", O_RDWR);
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
         dup2(nothing, fd);
@@ -92,8 +92,8 @@ void restore(const std::vector<Before>& all)
     _exit(0);
 }
 
-// A child of nobody that the program knows: it is not among those that the program waits for. Whoever writes to what it
-// gives back makes it forget what it was to restore.
+// A child of nobody that the program knows: it is not among those that the program waits for. A process that writes to
+// what it gives back makes it forget what it was to restore.
 Result<UniqueFd> start_guard(const std::vector<Before>& all)
 {
     const auto refused = [] {

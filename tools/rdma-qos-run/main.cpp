@@ -168,7 +168,7 @@ int become(const Options& options)
     return error == ENOENT ? kNotFound : kCannotRun;
 }
 
-// What goes wrong here, without --required, is only told.
+// What goes wrong here, without --required, is only reported.
 int launch(const Options& options)
 {
     const auto default_tos = default_tos_of(options);

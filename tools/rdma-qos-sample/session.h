@@ -26,7 +26,7 @@ struct Session {
 // Registers, then attaches all queue pairs, in as few messages as take them. One that is refused is in the results; an
 // error means that there is no session.
 [[nodiscard]] Result<Session> join(bus::Client& client, const Wish& wish, const QueuePairs& queue_pairs);
-// "session 7: level rpc, 8 queue pairs in /apps/rpc/pid:4711". A queue pair that does not get its place is told with
+// "session 7: level rpc, 8 queue pairs in /apps/rpc/pid:4711". A queue pair that does not get its place is shown with
 // the reason.
 [[nodiscard]] std::string describe(const Session& session);
 [[nodiscard]] bool all_refused(const Session& session);

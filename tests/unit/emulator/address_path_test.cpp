@@ -36,7 +36,7 @@ TEST(EmulatorAddressPath, InfiniBandTellsWhatFits)
 {
     ib_uverbs_qp_dest address = everything();
     ASSERT_EQ(fit_address(address, kInfiniband), 0);
-    const auto told = told_address(address, 1, kInfiniband);
+    const auto told = reported_address(address, 1, kInfiniband);
     EXPECT_EQ(told.dlid, 0x123);
     EXPECT_EQ(told.sl, 5);
     EXPECT_EQ(told.src_path_bits, 72);
@@ -54,7 +54,7 @@ TEST(EmulatorAddressPath, WithoutAGlobalRouteThereIsNoGid)
     ib_uverbs_qp_dest address = everything();
     address.is_global = 0;
     ASSERT_EQ(fit_address(address, kInfiniband), 0);
-    const auto told = told_address(address, 1, kInfiniband);
+    const auto told = reported_address(address, 1, kInfiniband);
     EXPECT_EQ(told.dlid, 0x123);
     EXPECT_EQ(told.is_global, 0);
     EXPECT_EQ(told.dgid[15], 0);
@@ -69,7 +69,7 @@ TEST(EmulatorAddressPath, EthernetTellsNoServiceLevel)
     data.attributes.port_num = 1;
     data.attributes.dest = everything();
     ASSERT_EQ(fit_address(data.attributes.dest, kEthernet), 0);
-    const auto told = told_address(data.attributes.dest, 1, kEthernet);
+    const auto told = reported_address(data.attributes.dest, 1, kEthernet);
     EXPECT_EQ(told.sl, 0);
     EXPECT_EQ(told.dlid, 0);
     EXPECT_EQ(told.src_path_bits, 0);
@@ -86,10 +86,10 @@ TEST(EmulatorAddressPath, EthernetTellsNoServiceLevel)
 
 TEST(EmulatorAddressPath, BeforeOneIsSet)
 {
-    EXPECT_EQ(told_address({}, 0, kEthernet).is_global, 0);
-    EXPECT_EQ(told_address({}, 1, kEthernet).is_global, 1);
-    EXPECT_EQ(told_address({}, 1, kInfiniband).is_global, 0);
-    EXPECT_EQ(told_address({}, 1, kInfiniband).port_num, 1);
+    EXPECT_EQ(reported_address({}, 0, kEthernet).is_global, 0);
+    EXPECT_EQ(reported_address({}, 1, kEthernet).is_global, 1);
+    EXPECT_EQ(reported_address({}, 1, kInfiniband).is_global, 0);
+    EXPECT_EQ(reported_address({}, 1, kInfiniband).port_num, 1);
 }
 
 TEST(EmulatorAddressPath, AStaticRateLimitsWhatIsSent)

@@ -18,9 +18,9 @@ struct RunnableThread {
 
 class Chance {
 public:
-    // Told again and again which threads of the program are runnable now. True: nobody is about to post. For the second
-    // time in a row, each thread sleeps or has computed long enough without (who comes to a guarded page of the device
-    // sleeps for a moment).
+    // Called again and again with the threads of the program are runnable now. True: nobody is about to post. For the
+    // second time in a row, each thread sleeps or has computed long enough without (who comes to a guarded page of the
+    // device sleeps for a moment).
     [[nodiscard]] bool is_over(std::span<const RunnableThread> threads);
 
 private:

@@ -15,7 +15,7 @@
 namespace rdmaqos::emulator {
 namespace {
 
-// The kernel lets whoever may trace the process open this, and from then on it leads to the memory that the process
+// The kernel lets a process that may trace this one open this, and from then on it leads to the memory that the process
 // had, which an exec destroys. process_vm_readv(2) would ask by number each time, and find a setuid program's.
 //
 // An emulator of root may trace everybody, and the process may have executed such a program since it called. So the

@@ -1,4 +1,5 @@
-// The thread of hardware.h, and all that it has. Whoever touches it holds an Access, and the thread rests meanwhile.
+// The thread of hardware.h, and all that it has. A thread that touches it holds an Access, and the thread rests
+// meanwhile.
 #pragma once
 
 #include <atomic>

@@ -1,9 +1,9 @@
 // The data path of all devices: one thread that does what the NICs would do with the work that programs have posted, at
 // the speeds of their links, in the order their trees say (lib/model/arbiter.h).
 //
-// What a program has made by verbs is told here: where its queues are in its memory, which memory it has registered.
-// All else is read from there when a doorbell rings. Nothing that a program writes is believed: a request that cannot
-// be done ends with an error completion for its owner, and others do not notice.
+// What a program has made by verbs is reported here: where its queues are in its memory, which memory it has
+// registered. All else is read from there when a doorbell rings. Nothing that a program writes is believed: a request
+// that cannot be done ends with an error completion for its owner, and others do not notice.
 //
 // Thread-safe. What was removed is not used any more when the call returns: programs free their queues next.
 #pragma once
@@ -95,7 +95,7 @@ public:
     void add(Device& device);
     void add_page(Device& device, std::uint32_t number, std::shared_ptr<DoorbellPage> page);
     void remove_page(Device& device, std::uint32_t number);
-    // The program has mapped the page at this address, and can be told when it stores into it.
+    // The program has mapped the page at this address, and can be notified when it stores into it.
     void watch_page(Device& device, std::uint32_t number, UniqueFd userfault, std::uint64_t address);
 
     void add(Device& device, CompletionQueueMemory memory);

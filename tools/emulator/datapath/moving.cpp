@@ -61,12 +61,12 @@ void count(QueuePair& queue_pair, const QueuePair::Transfer& transfer, std::uint
 
 MessagePiece next_piece(std::uint64_t length, std::uint64_t done)
 {
-    // Small enough that who has a small message does not wait long.
+    // Small enough that a small message does not wait long.
     constexpr std::size_t kLongest = 16384;
     // Messages without data would otherwise always be the first in the tree, and nobody else's turn would come.
-    constexpr std::size_t kLeast = 64;
+    constexpr std::size_t kSmallestPiece = 64;
     const std::size_t piece = std::min<std::uint64_t>(kLongest, length - done);
-    return {piece, done == 0 ? std::max(piece, kLeast) : piece};
+    return {piece, done == 0 ? std::max(piece, kSmallestPiece) : piece};
 }
 
 bool Transfers::has_route(const QueuePair& from, const Datagram& datagram)

@@ -134,7 +134,7 @@ bool Transfers::begin(const std::shared_ptr<QueuePair>& queue_pair, Time now)
     return begun;
 }
 
-// Who cannot get it, does not: it is dropped, and its sender is not told.
+// Who cannot get it, does not: it is dropped, and its sender is not notified.
 void Transfers::begin_datagram(QueuePair& queue_pair, Transfer transfer)
 {
     const Datagram& datagram = transfer.request.datagram;

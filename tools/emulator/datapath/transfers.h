@@ -77,14 +77,14 @@ private:
     // The other end is not there: as if its packets were lost.
     void try_again(const std::shared_ptr<QueuePair>& queue_pair, Lost lost, Time now);
     void finish(const std::shared_ptr<QueuePair>& queue_pair, const WorkRequest& request, std::uint8_t syndrome);
-    // `why`: what its program is told.
+    // `why`: what its program gets to read.
     void fail_responder(const std::shared_ptr<QueuePair>& queue_pair, AsyncEvent why);
     void complete(const std::shared_ptr<QueuePair>& queue_pair, CompletionQueue* queue, const Completion& completion);
     void complete_receive_error(const std::shared_ptr<QueuePair>& queue_pair, std::uint16_t index,
                                 std::uint8_t syndrome);
     // What was to be received there cannot be. The queue pair is in ERR from now on; enter_error() flushes the others.
     void fail_receive(const std::shared_ptr<QueuePair>& queue_pair, std::uint16_t index, std::uint8_t syndrome);
-    // All of it is there: its receiver is told, if it is to know.
+    // All of it is there: its receiver is notified, if it asked for that.
     void deliver(QueuePair& from, const Transfer& transfer);
     void end_transfer(const std::shared_ptr<QueuePair>& queue_pair, std::uint8_t syndrome, Time now);
     // A syndrome, or 0.

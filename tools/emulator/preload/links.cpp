@@ -139,9 +139,9 @@ long finish_readlink(int folder, const char* path, char* text, long length, unsi
     const bool there = socket_of_node(socket.index).appearance == socket.appearance;
     const auto whole = static_cast<unsigned long>(
         snprintf(device, sizeof(device), "%s%d%s", kDevicePrefix, socket.index, there ? "" : " (deleted)"));
-    const unsigned long told = whole < room ? whole : room;
-    memcpy(text, device, told);
-    return static_cast<long>(told);
+    const unsigned long shown = whole < room ? whole : room;
+    memcpy(text, device, shown);
+    return static_cast<long>(shown);
 }
 
 }    // namespace rdmaqos::emulator
