@@ -282,6 +282,28 @@ TEST_F(ClientLibrary, ACallEndsInTimeAndTheQueuePairIsTakenOutAgain)
     EXPECT_EQ(rdmaqos_detach_number(handle.get(), "mlx5_0", 17), -ENOENT) << "it is not attached";
 }
 
+// The head of a reply, and then nothing: not a reason to wait for another timeout.
+TEST_F(ClientLibrary, HalfAReplyIsWaitedForNoLongerThanNone)
+{
+    std::atomic<bool> sends_half = false;
+    daemon_.on("Attach", [&](sd_bus_message* call) {
+        const std::string half("l\2\1\1\x40\0\0\0\7\0\0\0", 12);
+        const int fd = sd_bus_get_fd(sd_bus_message_get_bus(call));
+        return !sends_half || send(fd, half.data(), half.size(), MSG_NOSIGNAL) > 0 ? 1 : -EIO;
+    });
+    daemon_.start();
+    const Handle handle = open_at(socket(), RDMAQOS_OPEN_DIRECT, kSoon);
+    ASSERT_EQ(rdmaqos_register(handle.get(), nullptr, nullptr), 0);
+    auto before = Clock::now();
+    EXPECT_EQ(attach(handle, 17), -ETIMEDOUT);
+    const auto without = Clock::now() - before;
+    sends_half = true;
+    before = Clock::now();
+    EXPECT_EQ(attach(handle, 18), -ETIMEDOUT);
+    const auto with_half = Clock::now() - before;
+    EXPECT_LT(with_half, 3 * without) << "what the wait without any reply took, in the same run";
+}
+
 TEST_F(ClientLibrary, WhoWaitsForTheOthersWaitsNoLongerThanTheTimeout)
 {
     daemon_.on("Attach", [](sd_bus_message*) { return 1; });
