@@ -7,6 +7,10 @@
 
 #include <sys/epoll.h>
 
+#include "daemon/service/device_control.h"
+#include "daemon/service/device_table.h"
+#include "daemon/service/policy_in_force.h"
+#include "daemon/service/reloads.h"
 #include "lib/base/compare_maps.h"
 #include "lib/base/log.h"
 #include "lib/nic_mlx5/sysfs.h"
@@ -48,11 +52,11 @@ Discovery::~Discovery() = default;
 
 mlx5::BackendOptions Discovery::options() const
 {
-    const Settings& settings = service_.settings();
+    const Settings& settings = service_.in_force().settings();
     mlx5::BackendOptions options;
     options.forced_mode = forced(settings.attach_mode);
     options.caps = settings.cap_mode == CapMode::Divide ? mlx5::Caps::Divide : mlx5::Caps::Whole;
-    options.postpone_test = !service_.makes_elements();
+    options.postpone_test = !service_.reloads().makes_elements();
     options.self_test.helper = {"/proc/self/exe", "self-test-client"};
     options.self_test.cache = state_ / "self-test";
     return options;
@@ -66,22 +70,23 @@ std::vector<DeviceInfo> Discovery::consider(std::vector<DeviceInfo> ports)
     }
     compare_maps(seen_, there, [this](const auto& id, const DeviceInfo* before, const DeviceInfo* now) {
         if (now == nullptr) {
-            service_.device_vanished(id.first, id.second);
+            service_.device_control().vanished({id.first, id.second});
         } else if (before != nullptr && *now != *before) {
-            service_.port_changed(id.first, id.second);    // not every change has an event
+            service_.device_control().port_changed({id.first, id.second});    // not every change has an event
         }
     });
     for (const auto& [guid, port] : std::exchange(wanted_again_, {})) {
         if (!there.contains({guid, port})) {
-            service_.device_refused(guid, port, "it is not on this host; it will be managed when it appears");
+            service_.device_control().refused({guid, port},
+                                              "it is not on this host; it will be managed when it appears");
         }
     }
     seen_ = std::move(there);
-    const auto keys = service_.devices();
+    const auto keys = service_.devices().keys();
     const std::set<std::string> present(keys.begin(), keys.end());
     std::erase_if(ports, [&](const DeviceInfo& port) {
         return present.contains(port.key()) || opening_.contains(port.name) || !mlx5::is_mlx5(port) ||
-               !service_.wanted(port.node_guid, port.port);
+               !service_.device_control().wanted({port.node_guid, port.port});
     });
     return ports;
 }
@@ -165,7 +170,7 @@ void Discovery::claim()
 std::set<std::string> Discovery::managed() const
 {
     std::set<std::string> names;
-    for (const auto& key : service_.devices()) {
+    for (const auto& key : service_.devices().keys()) {
         names.insert(key.substr(0, key.find('/')));
     }
     return names;
@@ -210,13 +215,15 @@ void Discovery::watch()
 void Discovery::start()
 {
     watch();
-    service_.on_wanted_again([this](Guid node_guid, std::uint32_t port) {
+    service_.device_control().on_wanted_again([this](Guid node_guid, std::uint32_t port) {
         wanted_again_.emplace(node_guid, port);
         look();
     });
     const auto ports = ports_at_start();
     auto managed = ports;
-    std::erase_if(managed, [this](const DeviceInfo& port) { return !service_.wanted(port.node_guid, port.port); });
+    std::erase_if(managed, [this](const DeviceInfo& port) {
+        return !service_.device_control().wanted({port.node_guid, port.port});
+    });
     handover_.forget_all_but(managed);
     open_all(consider(ports), kPatienceAtStart);
     first_claims_.clear();
@@ -266,7 +273,7 @@ void Discovery::open_all(std::vector<DeviceInfo> ports, Duration patience)
     for (auto& [device, its_ports] : by_device) {
         for (const auto& port : its_ports) {
             if (!told_.contains(port.key())) {    // else why it was refused before is said until it is not
-                service_.device_not_managed(port, "it is being opened, and has not answered yet");
+                service_.device_control().not_managed(port, "it is being opened, and has not answered yet");
             }
         }
         auto opened = std::make_shared<Opened>();
@@ -301,11 +308,11 @@ void Discovery::take(std::vector<Found> found)
         const std::string key = each.port.key();
         if (each.backend) {
             told_.erase(key);
-            service_.add_device(std::move(each.backend), std::move(each.handover));
+            service_.device_control().add(std::move(each.backend), std::move(each.handover));
             continue;
         }
-        service_.device_not_managed(each.port, each.error);
-        service_.device_refused(each.port.node_guid, each.port.port, each.error);
+        service_.device_control().not_managed(each.port, each.error);
+        service_.device_control().refused({each.port.node_guid, each.port.port}, each.error);
         if (told_[key] != each.error) {
             log_event(LogLevel::Warning, LogEvent::DeviceRefused, LogOrigin::device(key), {{"DEVICE", key}},
                       "{} is left alone: {}", key, each.error);

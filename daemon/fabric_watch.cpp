@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/service/fabric_upkeep.h"
+
 namespace rdmaqos {
 namespace {
 
@@ -25,7 +27,7 @@ void FabricWatch::start()
 
 void FabricWatch::watch()
 {
-    const auto file = service_.fabric_file();
+    const auto file = service_.fabric().file();
     auto source = loop_.on_directory(file.parent_path(), [this, name = file.filename().string()](std::string_view of) {
         if (of == name) {
             happened();
@@ -45,7 +47,7 @@ void FabricWatch::happened()
     if (!settling_) {
         settling_ = loop_.after(kSettle, [this] {
             settling_.reset();
-            service_.reread_fabric([] {});
+            service_.fabric().reread([] {});
         });
     }
 }
@@ -55,7 +57,7 @@ void FabricWatch::look()
     if (!source_) {
         watch();
     }
-    service_.look_at_fabric([] {});
+    service_.fabric().look([] {});
     next_look_ = loop_.after(kFabricInterval, [this] { look(); });
 }
 

@@ -10,6 +10,11 @@
 #include <systemd/sd-daemon.h>
 
 #include "daemon/handover/restart_job.h"
+#include "daemon/service/context.h"
+#include "daemon/service/device_table.h"
+#include "daemon/service/policy_in_force.h"
+#include "daemon/service/reloads.h"
+#include "daemon/service/trial_in_force.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
 
@@ -21,17 +26,17 @@ constexpr auto kTimeToDrain = std::chrono::seconds(20);
 
 std::string summary_of(const Service& service)
 {
-    const auto policy = service.policy();
-    const auto devices = service.devices().size();
+    const auto policy = service.in_force().policy();
+    const auto devices = service.devices().keys().size();
     return fmt::format("{}{}, {}", policy ? fmt::format("policy {}", policy->revision) : "no valid policy",
-                       service.trial() ? " on trial" : "",
+                       service.trial().status() ? " on trial" : "",
                        devices == 0 ? "waiting for a device" : counted(devices, "device port"));
 }
 
 // What `systemctl status` shows.
 std::string status_of(const Service& service)
 {
-    const auto& newest = service.last_reload();
+    const auto& newest = service.in_force().last_reload;
     return summary_of(service) +
            (newest.accepted ? "" : fmt::format("; the newest policy is refused: {}", newest.why_refused()));
 }
@@ -86,12 +91,12 @@ Lifecycle::Lifecycle(bus::EventLoop& loop, Service& service) : loop_(loop), serv
     on(SIGHUP, [this](bus::SignalSender sender) { reload(sender); });
     on(SIGTERM, [this](bus::SignalSender) { stop(); });
     on(SIGINT, [this](bus::SignalSender) { stop(); });
-    service_.add_observer(*this);
+    service_.context().add_observer(*this);
 }
 
 Lifecycle::~Lifecycle()
 {
-    service_.remove_observer(*this);
+    service_.context().remove_observer(*this);
 }
 
 void Lifecycle::ready()
@@ -102,7 +107,7 @@ void Lifecycle::ready()
     notify(fmt::format("READY=1\nSTATUS={}", *told_));
     if (const auto period = watchdog_period()) {
         watchdog_.emplace(
-            loop_, *period, [this] { return service_.pulses(); }, [] { sd_notify(0, "WATCHDOG=1"); });
+            loop_, *period, [this] { return service_.devices().pulses(); }, [] { sd_notify(0, "WATCHDOG=1"); });
     }
 }
 
@@ -147,7 +152,7 @@ void Lifecycle::reload(bus::SignalSender sender)
               "a reload is asked for by SIGHUP of uid {}, pid {}", sender.uid, sender.pid);
     notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", monotonic_usec()));
     // The service has logged how it went, and the observer has published the status.
-    service_.reload([this, alive = std::weak_ptr(alive_)](const ReloadOutcome& /*outcome*/) {
+    service_.reloads().reload([this, alive = std::weak_ptr(alive_)](const ReloadOutcome& /*outcome*/) {
         if (!alive.expired()) {
             notify("READY=1");
         }
@@ -168,7 +173,7 @@ void Lifecycle::stop()
                        : "stopping: removing queue pairs and elements from the devices");
     notify(fmt::format("STOPPING=1\nSTATUS={}", restarts ? "restarting" : "draining devices"));
     patience_ = loop_.after(kTimeToDrain, [this, restarts] {
-        const auto silent = service_.silent_devices();
+        const auto silent = service_.devices().silent();
         log_event(LogLevel::Error, LogEvent::DaemonStopping, {}, {}, "stopping although {}: what it still has {}",
                   silent.empty() ? "the devices were not emptied in time"
                                  : fmt::format("{} does not answer", fmt::join(silent, ", ")),

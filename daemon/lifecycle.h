@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/service/observer.h"
 #include "daemon/service/service.h"
 #include "daemon/watchdog.h"
 #include "lib/bus/event.h"

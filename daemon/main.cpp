@@ -21,6 +21,8 @@
 #include "daemon/lifecycle.h"
 #include "daemon/log_sink.h"
 #include "daemon/metrics/metrics_file.h"
+#include "daemon/service/device_control.h"
+#include "daemon/service/reloads.h"
 #include "daemon/simulation.h"
 #include "daemon/survey/host_survey.h"
 #include "daemon/transient_watch.h"
@@ -100,13 +102,13 @@ void add_simulated(Service& service, const std::filesystem::path& file, const Cl
         throw std::runtime_error(to_string(devices.error()));
     }
     for (auto& device : *devices) {
-        service.add_device(std::move(device));
+        service.device_control().add(std::move(device));
     }
-    service.on_wanted_again([&service, &clock, file](Guid node_guid, std::uint32_t port) {
+    service.device_control().on_wanted_again([&service, &clock, file](Guid node_guid, std::uint32_t port) {
         if (auto device = simulated_device(file, clock, node_guid, port)) {
-            service.add_device(std::move(*device));
+            service.device_control().add(std::move(*device));
         } else {
-            service.device_refused(node_guid, port, to_string(device.error()));
+            service.device_control().refused({node_guid, port}, to_string(device.error()));
         }
     });
 }
@@ -163,7 +165,7 @@ int run(const Options& options, const Clock& clock, EndInTime& end)
     if (of_host) {
         discovery.claim();
     }
-    service.read_files();
+    service.reloads().read_files();
     if (!options.simulate.empty()) {
         add_simulated(service, options.simulate, clock);
     }

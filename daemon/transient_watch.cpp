@@ -5,6 +5,10 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/service/context.h"
+#include "daemon/service/policy_in_force.h"
+#include "daemon/service/transient_ends.h"
+
 namespace rdmaqos {
 namespace {
 
@@ -36,12 +40,12 @@ Duration until_next_end(const std::vector<TransientFile>& files)
 
 TransientWatch::TransientWatch(Service& service, bus::EventLoop& loop) : service_(service), loop_(loop)
 {
-    service_.add_observer(*this);
+    service_.context().add_observer(*this);
 }
 
 TransientWatch::~TransientWatch()
 {
-    service_.remove_observer(*this);
+    service_.context().remove_observer(*this);
 }
 
 void TransientWatch::start()
@@ -52,8 +56,8 @@ void TransientWatch::start()
 bool TransientWatch::watch_cgroups()
 {
     cgroups_.clear();
-    for (const auto& file : service_.transient_files()) {
-        const auto directory = service_.cgroup_directory(file.transient.cgroup);
+    for (const auto& file : service_.in_force().transient_files) {
+        const auto directory = service_.transient_ends().cgroup_directory(file.transient.cgroup);
         if (!file.transient.cgroup.empty() && !file.ended && !directory.empty()) {
             cgroups_[directory.parent_path()].insert(directory.filename());
         }
@@ -84,7 +88,7 @@ bool TransientWatch::watch_cgroups()
 void TransientWatch::arrange()
 {
     next_look_.reset();
-    const auto& files = service_.transient_files();
+    const auto& files = service_.in_force().transient_files;
     const bool all_watched = watch_cgroups();
     const bool can_end = std::ranges::any_of(
         files, [](const TransientFile& file) { return file.transient.until || !file.transient.cgroup.empty(); });
@@ -96,7 +100,7 @@ void TransientWatch::arrange()
 
 void TransientWatch::look()
 {
-    if (service_.end_transient_files()) {
+    if (service_.transient_ends().end()) {
         arrange();
     } else {
         next_look_ = loop_.after(kTransientBusy, [this] { look(); });

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "daemon/service/observer.h"
 #include "daemon/service/service.h"
 #include "lib/bus/event.h"
 

@@ -4,6 +4,7 @@
 #include "daemon/bus/convert_report.h"
 #include "daemon/bus/endpoint.h"
 #include "daemon/bus/object_paths.h"
+#include "daemon/service/device_control.h"
 
 namespace rdmaqos {
 namespace {
@@ -44,18 +45,19 @@ bus::Counts statistics(const DeviceStatus& status)
 void on_counters(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
 {
     const auto key = device_of_path(sd_bus_message_get_path(call.message()));
-    endpoint.context.service.counters(key.value_or(""),
-                                      [call](const Result<CounterReading>& reading) { call.answer(reading); });
+    endpoint.context.service.device_control().counters(
+        key.value_or(""), [call](const Result<CounterReading>& reading) { call.answer(reading); });
 }
 
-// `ask` is the service's own, for devices by name.
+// `ask`: for devices by name.
 template <auto ask>
 void on_this(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     const auto key = device_of_path(sd_bus_message_get_path(call.message()));
     auto& service = endpoint.context.service;
-    when_authorized(endpoint, call, peer, Action::Manage,
-                    [&service, call, key = key.value_or("")] { (service.*ask)(key, call.reply_of_device()); });
+    when_authorized(endpoint, call, peer, Action::Manage, [&service, call, key = key.value_or("")] {
+        (service.device_control().*ask)(key, call.reply_of_device());
+    });
 }
 
 void on_verify(BusEndpoint& endpoint, const Call& call, const Peer& peer)
@@ -63,14 +65,15 @@ void on_verify(BusEndpoint& endpoint, const Call& call, const Peer& peer)
     const auto key = device_of_path(sd_bus_message_get_path(call.message()));
     auto& service = endpoint.context.service;
     when_authorized(endpoint, call, peer, Action::Manage, [&service, call, key = key.value_or("")] {
-        service.verify(key, [call](const Result<std::vector<DeviceDrift>>& drift) { call.answer(drift); });
+        service.device_control().verify(key,
+                                        [call](const Result<std::vector<DeviceDrift>>& drift) { call.answer(drift); });
     });
 }
 
-constexpr Handler kReconcile = on_this<&Service::reconcile>;
-constexpr Handler kDisable = on_this<&Service::disable>;
-constexpr Handler kEnable = on_this<&Service::enable>;
-constexpr Handler kRelease = on_this<&Service::release_device>;
+constexpr Handler kReconcile = on_this<&DeviceControl::reconcile>;
+constexpr Handler kDisable = on_this<&DeviceControl::disable>;
+constexpr Handler kEnable = on_this<&DeviceControl::enable>;
+constexpr Handler kRelease = on_this<&DeviceControl::release>;
 
 void get_capabilities(BusContext& context, const char* path, Writer& writer)
 {

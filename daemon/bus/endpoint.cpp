@@ -6,6 +6,11 @@
 
 #include "daemon/bus/listing.h"
 #include "daemon/bus/polkit.h"
+#include "daemon/service/context.h"
+#include "daemon/service/device_table.h"
+#include "daemon/service/limits.h"
+#include "daemon/service/session_reports.h"
+#include "daemon/service/tally.h"
 
 namespace rdmaqos {
 namespace {
@@ -31,7 +36,7 @@ const auto& counted(Kept& kept, Count count)
 }    // namespace
 
 BusContext::BusContext(Service& served, bus::EventLoop& main_loop)
-    : service(served), loop(main_loop), counters(served.transport_counters()), turns(main_loop), long_answers(turns),
+    : service(served), loop(main_loop), counters(served.tally().transports), turns(main_loop), long_answers(turns),
       polkit(std::make_unique<Polkit>())
 {
 }
@@ -41,7 +46,7 @@ BusContext::~BusContext() = default;
 const SessionInfo* BusContext::session(SessionId id)
 {
     if (!session_ || session_->id != id) {
-        session_ = service.session_alone(id);
+        session_ = service.sessions().find(id);
     }
     return session_ ? &*session_ : nullptr;
 }
@@ -49,7 +54,7 @@ const SessionInfo* BusContext::session(SessionId id)
 const DeviceStatus* BusContext::device(const std::string& key)
 {
     if (!device_ || device_key_ != key) {
-        device_ = service.device(key);
+        device_ = service.devices().status(key);
         device_key_ = key;
     }
     return device_ ? &*device_ : nullptr;
@@ -57,12 +62,12 @@ const DeviceStatus* BusContext::device(const std::string& key)
 
 const std::map<std::string, LevelUse>& BusContext::level_uses()
 {
-    return counted(level_uses_, [this] { return service.level_uses(); });
+    return counted(level_uses_, [this] { return service.sessions().level_uses(); });
 }
 
 const SessionCounts& BusContext::session_counts()
 {
-    return counted(session_counts_, [this] { return service.session_counts(); });
+    return counted(session_counts_, [this] { return service.sessions().counts(); });
 }
 
 void BusContext::new_question(const Peer* asking)
@@ -110,21 +115,21 @@ void BusEndpoint::unsubscribe()
 void BusEndpoint::charge(sd_bus_message* message, std::size_t calls)
 {
     if (const Peer* peer = known(message); peer != nullptr) {
-        context.service.charge(peer->identity->account(), calls);
+        context.service.limits().charge(peer->identity->account(), calls);
     }
 }
 
 std::function<void(Account, UniqueFd)> BusContext::close_counted()
 {
-    return
-        [closer = service.closer(), descriptors = turns.shares().descriptors()](Account account, UniqueFd fd) mutable {
-            closer->close(account, std::move(fd), descriptors.count(account, 1));
-        };
+    return [closer = service.context().closer, descriptors = turns.shares().descriptors()](Account account,
+                                                                                           UniqueFd fd) mutable {
+        closer->close(account, std::move(fd), descriptors.count(account, 1));
+    };
 }
 
 Names BusContext::names(const std::shared_ptr<const Policy>& policy, Account account)
 {
-    return {policy.get(), [this](const std::string& name) { return service.device_names(name); },
+    return {policy.get(), [this](const std::string& name) { return service.devices().find_names(name); },
             [this, account]() -> ClientFile::Close {
                 auto held = turns.shares().descriptors().take(account, 1);
                 if (!held) {

@@ -17,6 +17,17 @@
 #include "daemon/bus/slices.h"
 #include "daemon/bus/trial_calls.h"
 #include "daemon/metrics/metrics_text.h"
+#include "daemon/service/adoption.h"
+#include "daemon/service/context.h"
+#include "daemon/service/device_control.h"
+#include "daemon/service/device_table.h"
+#include "daemon/service/metrics_collector.h"
+#include "daemon/service/path_queries.h"
+#include "daemon/service/plans.h"
+#include "daemon/service/policy_in_force.h"
+#include "daemon/service/reloads.h"
+#include "daemon/service/session_calls.h"
+#include "daemon/service/tally.h"
 #include "lib/base/version.h"
 #include "lib/bus/names.h"
 #include "policy/explain/explain_render.h"
@@ -42,7 +53,7 @@ std::optional<T> asked_by(BusEndpoint& endpoint, const Call& call, const Peer& p
         call.refuse(dict.error());
         return std::nullopt;
     }
-    const auto policy = endpoint.context.service.policy();
+    const auto policy = endpoint.context.service.in_force().policy();
     auto asked = convert(*dict, endpoint.context.names(policy, peer.identity->account()));
     if (!asked) {
         call.refuse(asked.error());
@@ -58,21 +69,22 @@ void on_register(BusEndpoint& endpoint, const Call& call, const Peer& peer)
     if (!arguments) {
         return;
     }
-    context.service.register_session(peer.id, peer.identity, std::move(arguments->request),
-                                     [call, refused = std::move(arguments->refused)](Result<RegisterReply> reply) {
-                                         if (!reply) {
-                                             call.refuse(reply.error());
-                                             return;
-                                         }
-                                         if (!refused.empty()) {
-                                             reply->queue_pairs = merge(std::move(reply->queue_pairs), refused);
-                                         }
-                                         call.count_refused(reply->queue_pairs);
-                                         call.reply([&](Writer& writer) {
-                                             writer.put(bus::ObjectPath{session_path(reply->session)});
-                                             write(writer, *reply);
-                                         });
-                                     });
+    context.service.session_calls().register_session(
+        peer.id, peer.identity, std::move(arguments->request),
+        [call, refused = std::move(arguments->refused)](Result<RegisterReply> reply) {
+            if (!reply) {
+                call.refuse(reply.error());
+                return;
+            }
+            if (!refused.empty()) {
+                reply->queue_pairs = merge(std::move(reply->queue_pairs), refused);
+            }
+            call.count_refused(reply->queue_pairs);
+            call.reply([&](Writer& writer) {
+                writer.put(bus::ObjectPath{session_path(reply->session)});
+                write(writer, *reply);
+            });
+        });
 }
 
 // The answers to a query of many pairs, which takes a while.
@@ -98,7 +110,7 @@ public:
             return false;
         }
         const Request request = requests_[next_++];
-        const auto answer = service.query_path(request, *identity_);
+        const auto answer = service.paths().query(request, *identity_);
         if (!answer) {
             missing_.add(request, answer.error());
         }
@@ -152,8 +164,8 @@ void on_explain(BusEndpoint& endpoint, const Call& call, const Peer& peer)
     if (!asked) {
         return;
     }
-    const auto policy = context.service.policy();
-    const auto explanation = context.service.explain(asked->request, *peer.identity);
+    const auto policy = context.service.in_force().policy();
+    const auto explanation = context.service.paths().explain(asked->request, *peer.identity);
     if (!explanation) {
         call.refuse(explanation.error());
         return;
@@ -165,7 +177,7 @@ void on_explain(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 void on_metrics(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     auto& context = endpoint.context;
-    context.service.metrics([&context, call, account = peer.identity->account()](const Metrics& metrics) {
+    context.service.metrics().collect([&context, call, account = peer.identity->account()](const Metrics& metrics) {
         // All who have asked meanwhile are answered one after another: it is written once for them.
         if (!context.metrics_text) {
             context.metrics_text = std::make_shared<const std::string>(to_prometheus(metrics));
@@ -212,7 +224,7 @@ void on_check(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         call.refuse(source.error());
         return;
     }
-    service.check(std::move(*source), peer.identity->account(), [call](const Result<ReloadOutcome>& outcome) {
+    service.plans().check(std::move(*source), peer.identity->account(), [call](const Result<ReloadOutcome>& outcome) {
         call.answer(outcome, Quote::Lines);    // it is the caller's own text
     });
 }
@@ -233,10 +245,10 @@ void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& peer)
     auto& service = endpoint.context.service;
     const auto* value = dict->find("policy");
     if (value == nullptr) {
-        service.plan(std::nullopt, peer.identity->account(),
-                     [call, quote = rdmaqos::quote_for(*peer.identity)](const Result<PlanReport>& report) {
-                         call.answer(report, quote);
-                     });
+        service.plans().plan(std::nullopt, peer.identity->account(),
+                             [call, quote = rdmaqos::quote_for(*peer.identity)](const Result<PlanReport>& report) {
+                                 call.answer(report, quote);
+                             });
         return;
     }
     auto source = sent_policy(*value);
@@ -244,19 +256,19 @@ void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         call.refuse(source.error());
         return;
     }
-    service.plan(std::move(*source), peer.identity->account(),
-                 [call](const Result<PlanReport>& report) { call.answer(report, Quote::Lines); });
+    service.plans().plan(std::move(*source), peer.identity->account(),
+                         [call](const Result<PlanReport>& report) { call.answer(report, Quote::Lines); });
 }
 
 // ---- management ----
 
-// `ask`: the service's own, for the host's files.
+// `ask`: for the host's files.
 template <auto ask>
 void on_read_files(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     auto& service = endpoint.context.service;
     when_authorized(endpoint, call, peer, Action::Reload, [&service, call] {
-        (service.*ask)([call](const ReloadOutcome& outcome) {
+        (service.reloads().*ask)([call](const ReloadOutcome& outcome) {
             if (outcome.accepted) {
                 call.reply([&](Writer& writer) { write(writer, outcome, Quote::Lines); });
             } else {
@@ -266,23 +278,23 @@ void on_read_files(BusEndpoint& endpoint, const Call& call, const Peer& peer)
     });
 }
 
-constexpr Handler kReload = on_read_files<&Service::reload>;
-constexpr Handler kRefresh = on_read_files<&Service::refresh>;
+constexpr Handler kReload = on_read_files<&Reloads::reload>;
+constexpr Handler kRefresh = on_read_files<&Reloads::refresh>;
 
-// Of every device: `ask` is the service's own.
+// `ask`: of every device.
 template <auto ask, typename T>
 void on_all(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     auto& service = endpoint.context.service;
     when_authorized(endpoint, call, peer, Action::Manage, [&service, call] {
-        (service.*ask)("", [call](const Result<std::vector<T>>& results) { call.answer(results); });
+        (service.device_control().*ask)("", [call](const Result<std::vector<T>>& results) { call.answer(results); });
     });
 }
 
-constexpr Handler kReconcileAll = on_all<&Service::reconcile, DeviceReconcile>;
-constexpr Handler kVerifyAll = on_all<&Service::verify, DeviceDrift>;
-constexpr Handler kDisableAll = on_all<&Service::disable, DeviceReconcile>;
-constexpr Handler kEnableAll = on_all<&Service::enable, DeviceReconcile>;
+constexpr Handler kReconcileAll = on_all<&DeviceControl::reconcile, DeviceReconcile>;
+constexpr Handler kVerifyAll = on_all<&DeviceControl::verify, DeviceDrift>;
+constexpr Handler kDisableAll = on_all<&DeviceControl::disable, DeviceReconcile>;
+constexpr Handler kEnableAll = on_all<&DeviceControl::enable, DeviceReconcile>;
 
 Result<std::string> read_text(const Call& call)
 {
@@ -308,13 +320,14 @@ void on_enable_device(BusEndpoint& endpoint, const Call& call, const Peer& peer)
     auto& service = endpoint.context.service;
     when_authorized(
         endpoint, call, peer, Action::Manage,
-        [&service, call, name = *name] { service.enable(name, call.reply_of_device()); }, *name);
+        [&service, call, name = *name] { service.device_control().enable(name, call.reply_of_device()); }, *name);
 }
 
 void on_get_device(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
 {
     const auto name = read_text(call);
-    const auto key = name ? endpoint.context.service.find_device(*name) : Result<std::string>(fail(name.error()));
+    const auto key = name ? endpoint.context.service.devices().find_key(*name)
+                          : Result<std::string>(fail(name.error()));
     if (key) {
         call.reply([&](Writer& writer) { writer.put(bus::ObjectPath{device_path(*key)}); });
     } else {
@@ -328,7 +341,7 @@ void on_list_levels(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*
     const auto& uses = endpoint.context.level_uses();
     call.reply([&](Writer& writer) {
         writer.open('a', "a{sv}");
-        if (const auto policy = service.policy()) {
+        if (const auto policy = service.in_force().policy()) {
             for (const auto& level : policy->levels) {
                 const auto use = uses.find(level.name);
                 write(writer, *policy, level, use == uses.end() ? LevelUse{} : use->second);
@@ -365,19 +378,19 @@ void get_features(BusContext& context, const char* /*path*/, Writer& writer)
 
 void get_mode(BusContext& context, const char* /*path*/, Writer& writer)
 {
-    writer.put(to_string(context.service.settings().mode));
+    writer.put(to_string(context.service.in_force().settings().mode));
 }
 
 void get_revision(BusContext& context, const char* /*path*/, Writer& writer)
 {
-    const auto policy = context.service.policy();
+    const auto policy = context.service.in_force().policy();
     writer.put(policy ? policy->revision : std::string());
 }
 
 void get_sources(BusContext& context, const char* /*path*/, Writer& writer)
 {
     std::vector<std::string> names;
-    if (const auto policy = context.service.policy()) {
+    if (const auto policy = context.service.in_force().policy()) {
         for (const auto& source : policy->sources) {
             names.push_back(source->name);
         }
@@ -387,33 +400,33 @@ void get_sources(BusContext& context, const char* /*path*/, Writer& writer)
 
 void get_last_reload(BusContext& context, const char* /*path*/, Writer& writer)
 {
-    write(writer, context.service.last_reload(), quote_for(context));
+    write(writer, context.service.in_force().last_reload, quote_for(context));
 }
 
 void get_fabric_diagnostics(BusContext& context, const char* /*path*/, Writer& writer)
 {
-    write(writer, context.service.fabric_diagnostics(), quote_for(context));
+    write(writer, context.service.in_force().fabric_diagnostics, quote_for(context));
 }
 
 void get_released(BusContext& context, const char* /*path*/, Writer& writer)
 {
-    writer.put(context.service.released_devices());
+    writer.put(context.service.devices().released_keys());
 }
 
 void get_refused(BusContext& context, const char* /*path*/, Writer& writer)
 {
-    write(writer, context.service.refused_devices());
+    write(writer, context.service.devices().all_refused());
 }
 
 void get_state_failures(BusContext& context, const char* /*path*/, Writer& writer)
 {
-    write(writer, context.service.state_failures());
+    write(writer, context.service.context().state_failures);
 }
 
 void get_statistics(BusContext& context, const char* /*path*/, Writer& writer)
 {
     const auto& counters = context.counters;
-    const auto& tally = context.service.tally();
+    const auto& tally = context.service.tally().counters();
     writer.put(bus::Counts{{"calls", counters.calls},
                            {"calls-refused", counters.refused},
                            {"connections", counters.connections},
@@ -424,7 +437,7 @@ void get_statistics(BusContext& context, const char* /*path*/, Writer& writer)
 
 void get_adoption(BusContext& context, const char* /*path*/, Writer& writer)
 {
-    write(writer, context.service.adoption());
+    write(writer, context.service.adoption().status());
 }
 
 const sd_bus_vtable kManagerMethods[] = {

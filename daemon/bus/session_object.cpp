@@ -7,6 +7,10 @@
 #include "daemon/bus/object_paths.h"
 #include "daemon/bus/slices.h"
 #include "daemon/service/client_log.h"
+#include "daemon/service/limits.h"
+#include "daemon/service/policy_in_force.h"
+#include "daemon/service/session_calls.h"
+#include "daemon/service/session_reports.h"
 
 namespace rdmaqos {
 namespace {
@@ -40,25 +44,25 @@ void on_attach(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         call.refuse(dicts.error());
         return;
     }
-    const auto policy = context.service.policy();
+    const auto policy = context.service.in_force().policy();
     if (dicts->size() > kMostQueuePairsInACall) {
         call.refuse(too_many_queue_pairs(dicts->size()));
         return;
     }
     endpoint.charge(call.message(), dicts->size());
     auto arguments = to_queue_pairs(*dicts, context.names(policy, peer.identity->account()));
-    context.service.attach(peer.id, session_of(call), std::move(arguments.requests),
-                           [call, client = peer.identity,
-                            refused = std::move(arguments.refused)](Result<std::vector<QueuePairResult>> results) {
-                               if (!results) {
-                                   log_refused(*client, "is refused queue pairs", results.error());
-                                   call.refuse(results.error());
-                                   return;
-                               }
-                               const auto all = merge(std::move(*results), refused);
-                               call.count_refused(all);
-                               call.reply([&](Writer& writer) { write(writer, all); });
-                           });
+    context.service.session_calls().attach(peer.id, session_of(call), std::move(arguments.requests),
+                                           [call, client = peer.identity, refused = std::move(arguments.refused)](
+                                               Result<std::vector<QueuePairResult>> results) {
+                                               if (!results) {
+                                                   log_refused(*client, "is refused queue pairs", results.error());
+                                                   call.refuse(results.error());
+                                                   return;
+                                               }
+                                               const auto all = merge(std::move(*results), refused);
+                                               call.count_refused(all);
+                                               call.reply([&](Writer& writer) { write(writer, all); });
+                                           });
 }
 
 void on_detach(BusEndpoint& endpoint, const Call& call, const Peer& peer)
@@ -68,8 +72,8 @@ void on_detach(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         call.refuse(name.error());
         return;
     }
-    endpoint.context.service.detach(peer.id, session_of(call), name->device, name->number,
-                                    [call](const Result<void>& result) { call.answer(result); });
+    endpoint.context.service.session_calls().detach(peer.id, session_of(call), name->device, name->number,
+                                                    [call](const Result<void>& result) { call.answer(result); });
 }
 
 void on_set_rate(BusEndpoint& endpoint, const Call& call, const Peer& peer)
@@ -85,14 +89,14 @@ void on_set_rate(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         call.refuse(rate.error());
         return;
     }
-    endpoint.context.service.set_rate(peer.id, session_of(call), name->device, name->number, *rate,
-                                      [call](const Result<void>& result) { call.answer(result); });
+    endpoint.context.service.session_calls().set_rate(peer.id, session_of(call), name->device, name->number, *rate,
+                                                      [call](const Result<void>& result) { call.answer(result); });
 }
 
 void on_release(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
-    endpoint.context.service.release(peer.id, session_of(call),
-                                     [call](const Result<void>& result) { call.answer(result); });
+    endpoint.context.service.session_calls().release(peer.id, session_of(call),
+                                                     [call](const Result<void>& result) { call.answer(result); });
 }
 
 void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& peer)
@@ -110,13 +114,13 @@ void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& pe
             if (!reply || !call.is_wanted()) {
                 return false;
             }
-            last = of.next_queue_pair(session, last);
+            last = of.sessions().next_queue_pair(session, last);
             if (!last) {
                 writer.close();
                 call.finish_reply(reply, writer.result());
                 return false;
             }
-            if (const auto result = of.queue_pair(last->device, last->number)) {
+            if (const auto result = of.sessions().queue_pair(last->device, last->number)) {
                 write(writer, *result);
             }
             return true;
@@ -128,7 +132,7 @@ void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& pe
         peer.identity->account(), [&service, call, id, account = peer.identity->account()] {
             auto reply = call.begin_reply();
             auto listing = std::make_shared<QueuePairListing>(QueuePairListing{call, reply, Writer(reply.get()), id});
-            service.charge(account, service.queue_pair_count(id) / kQueuePairsForOneCall);
+            service.limits().charge(account, service.sessions().queue_pair_count(id) / kQueuePairsForOneCall);
             if (reply) {
                 listing->writer.open('a', "a{sv}");
             }

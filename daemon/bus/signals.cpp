@@ -7,6 +7,10 @@
 #include "daemon/bus/object_paths.h"
 #include "daemon/bus/session_object.h"
 #include "daemon/bus/slices.h"
+#include "daemon/service/context.h"
+#include "daemon/service/device_table.h"
+#include "daemon/service/policy_in_force.h"
+#include "daemon/service/session_reports.h"
 #include "lib/bus/names.h"
 
 namespace rdmaqos {
@@ -45,21 +49,21 @@ void emit_properties_changed(sd_bus* bus, const char* path, const char* interfac
 
 Signals::Signals(BusContext& context, const Listeners& listeners) : context_(context), listeners_(listeners)
 {
-    for (const auto id : context_.service.sessions()) {
+    for (const auto id : context_.service.sessions().ids()) {
         context_.session_ids.insert(static_cast<std::uint64_t>(id));
         told_.changed(context_, session_path(id), session_properties());
     }
-    for (const auto& key : context_.service.devices()) {
+    for (const auto& key : context_.service.devices().keys()) {
         context_.device_keys.insert(key);
         told_.changed(context_, device_path(key), device_properties());
     }
     told_.changed(context_, names::kRoot, manager_properties());
-    context_.service.add_observer(*this);
+    context_.service.context().add_observer(*this);
 }
 
 Signals::~Signals()
 {
-    context_.service.remove_observer(*this);
+    context_.service.context().remove_observer(*this);
 }
 
 Signals::Change& Signals::change_of(std::string path, const char* interface)
@@ -202,7 +206,7 @@ void Signals::emit_objects(const std::vector<BusEndpoint*>& to)
 void Signals::emit_device_states(const std::vector<BusEndpoint*>& to)
 {
     for (const auto& key : std::exchange(devices_to_tell_, {})) {
-        const auto status = context_.service.device(key);
+        const auto status = context_.service.devices().status(key);
         const std::string state(to_string(status ? status->state : DeviceState::Gone));
         auto& told = device_states_[key];
         if (told != state) {
@@ -226,7 +230,7 @@ void Signals::emit_manager(const std::vector<BusEndpoint*>& to)
     const auto trials = std::exchange(trials_, {});
     const bool new_policy = std::exchange(policy_changed_, false);
     const bool properties = std::exchange(manager_changed_, false);
-    const auto policy = context_.service.policy();
+    const auto policy = context_.service.in_force().policy();
     context_.new_question();
     std::vector<const char*> changed;
     if (properties) {
@@ -263,7 +267,7 @@ void Signals::emit_grants()
     while (!grants_.empty() && std::chrono::steady_clock::now() < end) {
         const SessionId id = *grants_.begin();
         grants_.erase(grants_.begin());
-        const auto session = context_.service.session_alone(id);
+        const auto session = context_.service.sessions().find(id);
         if (!session) {
             continue;
         }

@@ -12,6 +12,7 @@
 
 #include "daemon/bus/endpoint.h"
 #include "daemon/bus/told.h"
+#include "daemon/service/observer.h"
 
 namespace rdmaqos {
 

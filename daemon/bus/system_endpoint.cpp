@@ -6,6 +6,8 @@
 
 #include "daemon/bus/objects.h"
 #include "daemon/bus/polkit.h"
+#include "daemon/service/limits.h"
+#include "daemon/service/session_calls.h"
 #include "policy/model/identity.h"
 
 namespace rdmaqos {
@@ -51,7 +53,7 @@ SystemEndpoint::~SystemEndpoint()
     connection->close();
     for (const auto& [name, sender] : known_) {
         if (sender.peer) {
-            context.service.peer_gone(sender.peer->id);
+            context.service.session_calls().peer_gone(sender.peer->id);
         }
     }
 }
@@ -70,7 +72,7 @@ const Peer* SystemEndpoint::known(sd_bus_message* message)
 Result<void> SystemEndpoint::admit(sd_bus_message* message)
 {
     if (const Peer* peer = known(message); peer != nullptr) {
-        return context.service.admit(peer->identity->account());
+        return context.service.limits().take_request(peer->identity->account());
     }
     const char* name = sd_bus_message_get_sender(message);
     if (name == nullptr) {
@@ -145,7 +147,7 @@ void SystemEndpoint::gone(const std::string& name)
     }
     if (node.mapped().peer) {
         context.polkit->left(*node.mapped().peer->identity);
-        context.service.peer_gone(node.mapped().peer->id);
+        context.service.session_calls().peer_gone(node.mapped().peer->id);
     }
 }
 

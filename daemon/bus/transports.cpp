@@ -7,6 +7,10 @@
 
 #include "daemon/bus/objects.h"
 #include "daemon/bus/polkit.h"
+#include "daemon/service/context.h"
+#include "daemon/service/limits.h"
+#include "daemon/service/policy_in_force.h"
+#include "daemon/service/session_calls.h"
 #include "lib/bus/descriptor_helper.h"
 #include "lib/bus/names.h"
 #include "lib/bus/process_helper.h"
@@ -42,14 +46,14 @@ public:
     [[nodiscard]] bool is_system_bus() const override { return false; }
     [[nodiscard]] Result<void> admit(sd_bus_message* /*message*/) override
     {
-        const Settings& settings = context.service.settings();
+        const Settings& settings = context.service.in_force().settings();
         if (!may_use_socket(settings, *peer_.identity)) {
             return fail(ErrorCode::AuthorizationRequired,
                         fmt::format("only root and the group `{}` may use this socket (`socket-group` in "
                                     "rdma-qosd.yaml)",
                                     settings.socket_group));
         }
-        return context.service.admit(peer_.identity->account());
+        return context.service.limits().take_request(peer_.identity->account());
     }
 
     [[nodiscard]] PeerId id() const { return peer_.id; }
@@ -64,12 +68,12 @@ BusTransports::BusTransports(Service& service, bus::EventLoop& loop, TransportOp
     : context_(service, loop), options_(std::move(options)),
       processes_(loop, {helper_command(options_.helper, bus::kProcessHelperCommand)}), signals_(context_, *this)
 {
-    service.add_observer(*this);
+    service.context().add_observer(*this);
 }
 
 BusTransports::~BusTransports()
 {
-    context_.service.remove_observer(*this);
+    context_.service.context().remove_observer(*this);
     context_.polkit->leave();
     server_.reset();
     while (!clients_.empty()) {
@@ -80,7 +84,7 @@ BusTransports::~BusTransports()
 bus::ServerLimits BusTransports::server_limits() const
 {
     bus::ServerLimits limits;
-    limits.connections_per_uid = context_.service.settings().limits.connections_per_uid;
+    limits.connections_per_uid = context_.service.in_force().settings().limits.connections_per_uid;
     return limits;
 }
 
@@ -148,7 +152,7 @@ void BusTransports::closed(std::uint64_t id)
     context_.polkit->left(node.mapped()->identity());
     by_peer_.erase(static_cast<std::uint64_t>(peer));
     context_.new_question();
-    context_.service.peer_gone(peer);
+    context_.service.session_calls().peer_gone(peer);
 }
 
 std::vector<BusEndpoint*> BusTransports::listeners() const

@@ -11,6 +11,7 @@
 #include "daemon/bus/endpoint.h"
 #include "daemon/bus/signals.h"
 #include "daemon/bus/system_endpoint.h"
+#include "daemon/service/observer.h"
 #include "lib/bus/sender_processes.h"
 #include "lib/bus/server.h"
 

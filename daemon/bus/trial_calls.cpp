@@ -11,6 +11,9 @@
 #include "daemon/bus/convert_report.h"
 #include "daemon/bus/sent_policy.h"
 #include "daemon/service/plans.h"
+#include "daemon/service/policy_in_force.h"
+#include "daemon/service/trial_in_force.h"
+#include "daemon/service/trials.h"
 
 namespace rdmaqos {
 namespace {
@@ -50,8 +53,8 @@ void on_try(BusEndpoint& endpoint, const Call& call, const Peer& peer)
     }
     auto& service = endpoint.context.service;
     when_authorized(endpoint, call, peer, Action::Try, [&service, call, request = std::move(*request)] {
-        service.try_policy(request,
-                           [call](const Result<TrialOutcome>& outcome) { call.answer(outcome, Quote::Lines); });
+        service.trials().begin(request,
+                               [call](const Result<TrialOutcome>& outcome) { call.answer(outcome, Quote::Lines); });
     });
 }
 
@@ -65,7 +68,7 @@ void on_confirm(BusEndpoint& endpoint, const Call& call, const Peer& peer)
     }
     auto& service = endpoint.context.service;
     when_authorized(endpoint, call, peer, Action::Try, [&service, call, text = *text] {
-        service.confirm_trial(text, [call](const Result<void>& confirmed) { call.answer(confirmed); });
+        service.trials().confirm(text, [call](const Result<void>& confirmed) { call.answer(confirmed); });
     });
 }
 
@@ -73,7 +76,7 @@ void on_revert(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     auto& service = endpoint.context.service;
     when_authorized(endpoint, call, peer, Action::Try, [&service, call] {
-        service.revert_trial([call](const Result<ReloadOutcome>& outcome) { call.answer(outcome, Quote::Lines); });
+        service.trials().revert([call](const Result<ReloadOutcome>& outcome) { call.answer(outcome, Quote::Lines); });
     });
 }
 
@@ -81,7 +84,7 @@ void on_tried_text(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     auto& service = endpoint.context.service;
     when_authorized(endpoint, call, peer, Action::Try, [&service, call] {
-        if (const auto text = service.tried_text()) {
+        if (const auto text = service.trial().text()) {
             call.reply_text(text->text);
         } else {
             call.refuse({ErrorCode::InvalidArgument, 0, "no policy is being tried"});
@@ -93,7 +96,7 @@ void on_running_files(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     auto& service = endpoint.context.service;
     when_authorized(endpoint, call, peer, Action::Try, [&service, call] {
-        const auto policy = service.policy();
+        const auto policy = service.in_force().policy();
         call.reply([&](bus::Writer& writer) {
             write_dicts(writer, policy ? policy->sources : std::vector<std::shared_ptr<const SourceFile>>(),
                         [](bus::Writer& to, const std::shared_ptr<const SourceFile>& file) {
@@ -107,7 +110,7 @@ void on_running_files(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 
 void get_trial(BusContext& context, const char* /*path*/, bus::Writer& writer)
 {
-    write(writer, context.service.trial());
+    write(writer, context.service.trial().status());
 }
 
 }    // namespace rdmaqos

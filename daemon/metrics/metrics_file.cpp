@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include "daemon/metrics/metrics_text.h"
+#include "daemon/service/context.h"
+#include "daemon/service/metrics_collector.h"
+#include "daemon/service/policy_in_force.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 
@@ -34,12 +37,12 @@ void report_outcome(const std::string& path, const Result<void>& written, std::s
 MetricsFile::MetricsFile(Service& service, Executor& executor, std::filesystem::path root)
     : service_(service), executor_(executor), root_(std::move(root)), calls_(executor)
 {
-    service_.add_observer(*this);
+    service_.context().add_observer(*this);
 }
 
 MetricsFile::~MetricsFile()
 {
-    service_.remove_observer(*this);
+    service_.context().remove_observer(*this);
     timer_.reset();
     remove();
 }
@@ -51,7 +54,7 @@ std::filesystem::path MetricsFile::path() const
 
 void MetricsFile::start()
 {
-    const MetricsSettings& wanted = service_.settings().metrics;
+    const MetricsSettings& wanted = service_.in_force().settings().metrics;
     if (wanted == settings_) {
         return;
     }
@@ -71,7 +74,7 @@ void MetricsFile::tick()
     if (std::exchange(writing_, true)) {
         return;
     }
-    service_.metrics([this, alive = std::weak_ptr<int>(alive_)](const Metrics& metrics) {
+    service_.metrics().collect([this, alive = std::weak_ptr<int>(alive_)](const Metrics& metrics) {
         if (!alive.expired()) {
             write(metrics);
         }

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "daemon/loop/loop_calls.h"
+#include "daemon/service/observer.h"
 #include "daemon/service/service.h"
 #include "lib/reconcile/worker.h"
 #include "policy/model/settings.h"

@@ -60,12 +60,12 @@ Adoption::Adoption(ServiceContext& context, const PolicyInForce& policy, const D
     : context_(context), policy_(policy), devices_(devices), sessions_(sessions), calls_(calls), verdicts_(verdicts),
       files_(context.executor, context.options.program_files)
 {
-    context_.observers.push_back(this);
+    context_.add_observer(*this);
 }
 
 Adoption::~Adoption()
 {
-    std::erase(context_.observers, this);
+    context_.remove_observer(*this);
 }
 
 AdoptionStatus Adoption::status() const

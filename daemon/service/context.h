@@ -28,6 +28,8 @@ struct ServiceContext {
             function(*observer);
         }
     }
+    void add_observer(ServiceObserver& observer) { observers.push_back(&observer); }
+    void remove_observer(ServiceObserver& observer) { std::erase(observers, &observer); }
     // `failure`: a sentence; empty: the file has what it should.
     void note_state(const std::string& file, const std::string& failure);
     // Busy while shutting down.

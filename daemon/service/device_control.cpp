@@ -104,8 +104,9 @@ void DeviceControl::add(std::unique_ptr<Backend> backend, std::shared_ptr<Device
     awaited_.has_come(added);
 }
 
-void DeviceControl::remove(const std::string& key, LoopCallback<void()> closed)
+void DeviceControl::remove(const std::string& device, LoopCallback<void()> closed)
 {
+    const std::string key = device;    // it may be the table's own, which goes
     std::unique_ptr<ManagedDevice> gone = devices_.take(key);
     if (!gone) {
         closed();
@@ -414,6 +415,16 @@ void DeviceControl::reconcile(const std::string& device, Reconciled done)
     }
     all->within(context_.executor, kPatienceWithDevices);
     all->all_expected();
+}
+
+void DeviceControl::port_changed(const DeviceId& id)
+{
+    for (const auto& [key, device] : devices_) {
+        if (id_of(device->info()) == id) {
+            device->refresh_info();
+            return;
+        }
+    }
 }
 
 void DeviceControl::verify(const std::string& device, Callback<std::vector<DeviceDrift>> done)

@@ -34,22 +34,46 @@ public:
     {
     }
 
-    // As the functions of Service with these names.
-    void add(std::unique_ptr<Backend> backend, std::shared_ptr<DeviceHandover> handover);
+    // For administrators; `device` is a name (DeviceTable::named), empty: all that are present. Each is answered when
+    // the devices have answered.
+    //
+    // Takes every queue pair of a device out of its tree and the tree down; sessions stay, new queue pairs are accepted
+    // but not placed. Lasts, by node GUID and port, until enable(): over a restart and a replug too.
     void disable(const std::string& device, Reconciled done);
+    // Also takes back release(); answered when such a device is here again, or with the reason why it is not. Empty:
+    // those that are not present included.
     void enable(const std::string& device, Reconciled done);
+    // Takes everything off a device and closes its files, so that its driver can be worked on. It stays away until
+    // enable(), until it has vanished and come back, or until the next boot.
     void release(const std::string& device, Reconciled done);
     void reconcile(const std::string& device, Reconciled done);
-    void counters(const std::string& device, Callback<CounterReading> done);
     void verify(const std::string& device, Callback<std::vector<DeviceDrift>> done);
-    [[nodiscard]] bool wanted(const DeviceId& id) const { return !devices_.released.contains(id); }
-    void vanished(const DeviceId& id);
-    void refused(const DeviceId& id, std::string why) { awaited_.refuse(id, std::move(why)); }
-    void not_managed(const DeviceInfo& port, std::string why);
-    void on_wanted_again(std::function<void(Guid, std::uint32_t)> look) { wanted_again_ = std::move(look); }
+    // Asks one port for its counters, on the device's worker thread. Unsupported where it has none.
+    void counters(const std::string& device, Callback<CounterReading> done);
 
+    // For the discovery of devices.
+    //
+    // A device appeared. One that is not wanted() is closed again. Before Service::start(), it gets no policy yet;
+    // later, it gets the one that runs, which it cannot refuse. `handover`: by which what an earlier daemon left on it
+    // is kept, and what this one leaves.
+    void add(std::unique_ptr<Backend> backend, std::shared_ptr<DeviceHandover> handover = nullptr);
     // It went away, by itself or because it was released. `closed` when its files are closed, too.
-    void remove(const std::string& key, LoopCallback<void()> closed);
+    void remove(
+        const std::string& device, LoopCallback<void()> closed = [] {});
+    // May this one be opened?
+    [[nodiscard]] bool wanted(const DeviceId& id) const { return !devices_.released.contains(id); }
+    // `look` is called when a device that was not wanted is. It ends in add() or refused().
+    void on_wanted_again(std::function<void(Guid, std::uint32_t)> look) { wanted_again_ = std::move(look); }
+    // A device that was found, but is not managed, is not there any longer.
+    void vanished(const DeviceId& id);
+    // This one cannot be managed. `why` is a sentence, for those who wait for it.
+    void refused(const DeviceId& id, std::string why) { awaited_.refuse(id, std::move(why)); }
+    // The same of one that is on this host, as long as it is there and is not added: the reports say so.
+    void not_managed(const DeviceInfo& port, std::string why);
+    // A managed port has changed (its addresses, P_Keys, link or description). It is queried, and the groups that it
+    // belongs to are looked up again.
+    void port_changed(const DeviceId& id);
+
     // When the service ends: drains the device, retrying while something in it is still going, then reports `key` to
     // `all`. The kernel leaks whatever is left in the tree.
     void empty_at_end(const std::string& key, const std::shared_ptr<Gathering>& all,

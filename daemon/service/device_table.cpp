@@ -94,6 +94,64 @@ std::unique_ptr<ManagedDevice> DeviceTable::take(const std::string& key)
     return std::move(node.mapped());
 }
 
+std::vector<std::string> DeviceTable::keys() const
+{
+    std::vector<std::string> keys;
+    for (const auto& [key, device] : devices_) {
+        keys.push_back(key);
+    }
+    return keys;
+}
+
+std::optional<DeviceStatus> DeviceTable::status(const std::string& key) const
+{
+    const ManagedDevice* device = find(key);
+    return device == nullptr ? std::nullopt : std::optional(device->status());
+}
+
+Result<std::string> DeviceTable::find_key(const std::string& name) const
+{
+    const auto device = one_named(name);
+    if (!device) {
+        for (const auto& [key, names] : closing) {
+            if (has_name(names, name)) {
+                return fail(ErrorCode::Busy, fmt::format("{} is being released", key));
+            }
+        }
+        return fail(device.error());
+    }
+    return (*device)->key();
+}
+
+Result<DeviceNames> DeviceTable::find_names(const std::string& name) const
+{
+    const auto device = one_named(name);
+    if (!device) {
+        return fail(device.error());
+    }
+    return names_of((*device)->info());
+}
+
+std::vector<std::string> DeviceTable::silent() const
+{
+    std::vector<std::string> silent;
+    for (const auto& [key, device] : devices_) {
+        if (device->is_silent()) {
+            silent.push_back(key);
+        }
+    }
+    return silent;
+}
+
+std::map<std::string, WorkerPulse> DeviceTable::pulses() const
+{
+    std::map<std::string, WorkerPulse> pulses;
+    for (const auto& [key, device] : devices_) {
+        pulses.emplace(key, device->pulse());
+    }
+    return pulses;
+}
+
 std::vector<std::string> DeviceTable::released_keys() const
 {
     std::vector<std::string> keys;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,16 @@ public:
     // Devices that came and went.
     [[nodiscard]] std::uint64_t changes() const { return changes_; }
 
+    [[nodiscard]] std::vector<std::string> keys() const;
+    // Empty: it is not there.
+    [[nodiscard]] std::optional<DeviceStatus> status(const std::string& key) const;
+    // Of one_named(); Busy while it is being released.
+    [[nodiscard]] Result<std::string> find_key(const std::string& name) const;
+    [[nodiscard]] Result<DeviceNames> find_names(const std::string& name) const;
+    // Those that have answered nothing for as long as anybody waits for them, by key.
+    [[nodiscard]] std::vector<std::string> silent() const;
+    // Their threads, by key: for the watchdog.
+    [[nodiscard]] std::map<std::string, WorkerPulse> pulses() const;
     [[nodiscard]] std::vector<std::string> released_keys() const;
     [[nodiscard]] std::vector<RefusedDevice> all_refused() const;
     [[nodiscard]] std::vector<LocalPort> local_ports() const;

@@ -17,8 +17,13 @@ public:
     {
     }
 
-    // Service::reread_fabric(), Service::look_at_fabric()
+    // Where the fabric file is.
+    [[nodiscard]] std::filesystem::path file() const { return fabric_path(context_.options.root); }
+    // Reads it again, off the main loop, and looks up the members of port groups once more: sessions and queue pairs
+    // get the levels they then belong in, and devices get what changed. A broken file changes nothing but
+    // PolicyInForce::fabric_diagnostics; one that is gone is an empty fabric. `done` when every device has answered.
     void reread(LoopCallback<void()> done);
+    // The same, unless the file is the one that was read last.
     void look(LoopCallback<void()> done);
 
 private:

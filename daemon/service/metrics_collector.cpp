@@ -15,25 +15,12 @@ constexpr const char* kHost = "the host";    // no name of a device
 
 }    // namespace
 
-MetricsCollector::MetricsCollector(ServiceContext& context, const PolicyInForce& policy, const DeviceTable& devices,
-                                   const SessionTable& sessions, HostView& host)
-    : context_(context), policy_(policy), devices_(devices), sessions_(sessions), host_(host),
-      started_at_(context.options.wall_clock())
+MetricsCollector::MetricsCollector(ServiceContext& context, const PolicyInForce& policy, const TrialInForce& trial,
+                                   const DeviceTable& devices, const SessionTable& sessions, HostView& host,
+                                   const Adoption& adoption, const Tally& tally)
+    : context_(context), policy_(policy), trial_(trial), devices_(devices), sessions_(sessions), host_(host),
+      adoption_(adoption), tally_(tally), started_at_(context.options.wall_clock())
 {
-}
-
-void MetricsCollector::policy_accepted_at_start()
-{
-    tally_.last_good_reload = context_.options.wall_clock();
-}
-
-void MetricsCollector::reload_answered(bool accepted, Duration took)
-{
-    tally_.reloads.observe(took);
-    ++(accepted ? tally_.reloads_accepted : tally_.reloads_refused);
-    if (accepted) {
-        tally_.last_good_reload = context_.options.wall_clock();
-    }
 }
 
 void MetricsCollector::collect(LoopCallback<void(Metrics)> done)
@@ -93,8 +80,10 @@ Metrics MetricsCollector::all() const
     all.started_at = started_at_;
     all.enforcing = policy_.settings().mode == Mode::Enforce;
     all.last_reload_good = policy_.last_reload.accepted;
-    all.service = tally_;
-    all.transports = transports_;
+    all.service = tally_.counters();
+    all.transports = tally_.transports;
+    all.adoption = adoption_.status();
+    all.trial = trial_.number() != 0;
     if (const auto& policy = policy_.policy()) {
         all.policy = PolicyMetrics{policy->revision, policy->levels.size(), policy->rules.size(),
                                    policy_.rules().matcher->memory()};

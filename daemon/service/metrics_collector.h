@@ -1,5 +1,4 @@
-// What there is to count, put together for all who ask at a time; and what the service and its transports count
-// themselves.
+// All there is to count at a moment, put together for all who ask at a time.
 //
 // Thread: the main loop.
 #pragma once
@@ -14,37 +13,26 @@
 
 #include "daemon/loop/callback.h"
 #include "daemon/model/metrics.h"
+#include "daemon/service/adoption.h"
 #include "daemon/service/context.h"
 #include "daemon/service/device_table.h"
 #include "daemon/service/host_view.h"
 #include "daemon/service/policy_in_force.h"
 #include "daemon/service/session_table.h"
+#include "daemon/service/tally.h"
+#include "daemon/service/trial_in_force.h"
 
 namespace rdmaqos {
 
 class MetricsCollector {
 public:
     // All must outlive it.
-    MetricsCollector(ServiceContext& context, const PolicyInForce& policy, const DeviceTable& devices,
-                     const SessionTable& sessions, HostView& host);
+    MetricsCollector(ServiceContext& context, const PolicyInForce& policy, const TrialInForce& trial,
+                     const DeviceTable& devices, const SessionTable& sessions, HostView& host, const Adoption& adoption,
+                     const Tally& tally);
 
     // Asks the ports, and the kernel for all queue pairs; who does not answer soon is left out.
     void collect(LoopCallback<void(Metrics)> done);
-
-    [[nodiscard]] const ServiceCounters& tally() const { return tally_; }
-    [[nodiscard]] TransportCounters& transports() { return transports_; }
-    void session_registered() { ++tally_.sessions; }
-    void policy_accepted_at_start();
-    void reload_answered(bool accepted, Duration took);
-    // The callback, which then also notes the time from now to its call.
-    template <typename T>
-    [[nodiscard]] Callback<T> timed(Histogram ServiceCounters::*histogram, Callback<T> done)
-    {
-        return [this, histogram, started = context_.clock.now(), done = std::move(done)](Result<T> result) {
-            (tally_.*histogram).observe(context_.clock.now() - started);
-            done(std::move(result));
-        };
-    }
 
 private:
     void finish(std::uint64_t collection);
@@ -52,12 +40,13 @@ private:
 
     ServiceContext& context_;
     const PolicyInForce& policy_;
+    const TrialInForce& trial_;
     const DeviceTable& devices_;
     const SessionTable& sessions_;
     HostView& host_;
+    const Adoption& adoption_;
+    const Tally& tally_;
     const WallTime started_at_;
-    ServiceCounters tally_;
-    TransportCounters transports_;
     // The collection that is being made, for all who have asked since it began.
     std::uint64_t collection_ = 0;    // never reused
     std::vector<LoopCallback<void(Metrics)>> waiting_;

@@ -20,14 +20,14 @@ public:
     virtual void device_added(const std::string& /*key*/) {}
     virtual void device_removed(const std::string& /*key*/) {}
     virtual void device_changed(const std::string& /*key*/) {}
-    virtual void released_changed() {}          // Service::released_devices()
-    virtual void refused_changed() {}           // Service::refused_devices()
-    virtual void state_failures_changed() {}    // Service::state_failures()
+    virtual void released_changed() {}          // DeviceTable::released_keys()
+    virtual void refused_changed() {}           // DeviceTable::all_refused()
+    virtual void state_failures_changed() {}    // ServiceContext::state_failures
     virtual void policy_changed() {}
     // `revision`: of the policy that is in force then
     virtual void trial_changed(TrialStep, const std::string& /*revision*/) {}
-    virtual void reload_answered() {}    // Service::last_reload() may differ
-    virtual void fabric_changed() {}     // what is known of it, or Service::fabric_diagnostics()
+    virtual void reload_answered() {}    // PolicyInForce::last_reload may differ
+    virtual void fabric_changed() {}     // what is known of it, or PolicyInForce::fabric_diagnostics
     virtual void groups_changed() {}     // who is in the port groups
     virtual void drift_repaired(const std::string& /*key*/, std::uint32_t /*count*/) {}
 };

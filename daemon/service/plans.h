@@ -25,7 +25,8 @@ public:
     {
     }
 
-    // Service::plan(), Service::check()
+    // What a reload would do with the host's files, or with the given policy text, without doing it. `account` asks:
+    // how long a text may be and how many may wait depends on it. Busy: too many do.
     void plan(std::optional<std::shared_ptr<const SourceFile>> policy, Account account, Callback<PlanReport> done);
     void check(std::shared_ptr<const SourceFile> policy, Account account, Callback<ReloadOutcome> done);
 

@@ -5,12 +5,12 @@ namespace rdmaqos {
 ProgramEnds::ProgramEnds(ServiceContext& context, const SessionTable& sessions, SessionCalls& calls)
     : context_(context), sessions_(sessions), calls_(calls)
 {
-    context_.observers.push_back(this);
+    context_.add_observer(*this);
 }
 
 ProgramEnds::~ProgramEnds()
 {
-    std::erase(context_.observers, this);
+    context_.remove_observer(*this);
 }
 
 void ProgramEnds::session_added(SessionId id)

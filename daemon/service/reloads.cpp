@@ -122,7 +122,7 @@ ReloadOutcome Reloads::start()
         policy_.replace(make_rules(nullptr, loaded.fabric.value, scene.ports));
     }
     if (outcome.accepted) {
-        metrics_.policy_accepted_at_start();
+        tally_.policy_accepted_at_start();
     }
     outcome.revision = policy_.revision();
     remember(outcome);
@@ -278,7 +278,7 @@ void Reloads::answer(const ReloadOutcome& outcome)
         remember(outcome);
     }
     if (kind == Kind::Reload || kind == Kind::GoBack) {
-        metrics_.reload_answered(outcome.accepted, context_.clock.now() - started_);
+        tally_.reload_answered(outcome.accepted, context_.clock.now() - started_);
     }
     context_.notify([](ServiceObserver& observer) { observer.reload_answered(); });
     end_service(outcome);

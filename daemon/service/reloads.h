@@ -8,11 +8,12 @@
 #include <optional>
 #include <vector>
 
+#include "daemon/device/schedule_spec.h"
 #include "daemon/service/context.h"
 #include "daemon/service/device_table.h"
-#include "daemon/service/metrics_collector.h"
 #include "daemon/service/policy_changes.h"
 #include "daemon/service/policy_in_force.h"
+#include "daemon/service/tally.h"
 #include "daemon/service/trial_in_force.h"
 
 namespace rdmaqos {
@@ -21,20 +22,33 @@ class Reloads {
 public:
     // All must outlive it.
     Reloads(ServiceContext& context, PolicyInForce& policy, DeviceTable& devices, SessionTable& sessions,
-            PolicyChanges& changes, MetricsCollector& metrics, TrialInForce& trial)
-        : context_(context), policy_(policy), devices_(devices), sessions_(sessions), changes_(changes),
-          metrics_(metrics), trial_(trial)
+            PolicyChanges& changes, Tally& tally, TrialInForce& trial)
+        : context_(context), policy_(policy), devices_(devices), sessions_(sessions), changes_(changes), tally_(tally),
+          trial_(trial)
     {
     }
 
-    // Service::read_files(), Service::start()
+    // Reads settings, fabric and policy for the first time, on the calling thread, for those who look for devices: the
+    // settings and makes_elements() are known then. start() does it if nobody has.
     void read_files();
+    // For Service::start().
     [[nodiscard]] ReloadOutcome start();
     // The one in force; between the two, the one that start() will try. Null: there is none.
     [[nodiscard]] std::shared_ptr<const Policy> policy_to_run() const;
-    // Service::reload()
+    // Whether devices get elements, by mode and by that policy.
+    [[nodiscard]] bool makes_elements() const
+    {
+        return rdmaqos::makes_elements(policy_to_run().get(), policy_.settings());
+    }
+    // Reads all files again, off the main loop; accepted only if there is no error in them and no device makes it
+    // refuse the policy (policy/model/verdict.h). Otherwise everything stays as it is. Concurrent calls are served one
+    // after another. `done` when every device has the new policy and has answered; one that does not answer is named
+    // in `unanswered`, and takes the policy when it does.
+    // A trial that is in force ends with it.
     void reload(LoopCallback<void(ReloadOutcome)> done);
-    // Service::refresh()
+    // Reads only the transient files again, and merges them into what is in force: the text of a trial, and the other
+    // files as they were when they were read. What became of those since takes no effect and refuses nothing. As
+    // reload() while no policy is in force.
     void refresh(LoopCallback<void(ReloadOutcome)> done);
 
     // One is waiting or being served: there is none else meanwhile.
@@ -84,7 +98,7 @@ private:
     DeviceTable& devices_;
     SessionTable& sessions_;
     PolicyChanges& changes_;
-    MetricsCollector& metrics_;
+    Tally& tally_;
     TrialInForce& trial_;
     // What was read first, until start() has tried it.
     struct FirstReading {

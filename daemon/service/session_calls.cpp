@@ -60,7 +60,7 @@ Result<void> SessionCalls::ready() const
 void SessionCalls::register_session(PeerId peer, std::shared_ptr<const Identity> identity, RegisterRequest request,
                                     Callback<RegisterReply> done)
 {
-    done = logged(identity, request.request, metrics_.timed(&ServiceCounters::register_calls, std::move(done)));
+    done = logged(identity, request.request, tally_.timed(&ServiceCounters::register_calls, std::move(done)));
     if (const auto is_ready = ready(); !is_ready) {
         done(fail(is_ready.error()));
         return;
@@ -88,7 +88,7 @@ void SessionCalls::register_session(PeerId peer, std::shared_ptr<const Identity>
         return;
     }
     session.id = sessions_.new_id();
-    metrics_.session_registered();
+    tally_.session_registered();
     const SessionId id = session.id;
     Session& kept = sessions_.add(std::move(session));
     log_attached(kept);
@@ -200,7 +200,7 @@ Result<Member> SessionCalls::make_member(const Session& session, const QueuePair
 void SessionCalls::attach(PeerId peer, SessionId session, std::vector<QueuePairRequest> queue_pairs,
                           Callback<std::vector<QueuePairResult>> done)
 {
-    done = metrics_.timed(&ServiceCounters::attach_calls, std::move(done));
+    done = tally_.timed(&ServiceCounters::attach_calls, std::move(done));
     const auto found = owned(peer, session);
     if (!found) {
         done(fail(found.error()));

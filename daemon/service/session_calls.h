@@ -15,9 +15,9 @@
 #include "daemon/service/device_table.h"
 #include "daemon/service/grants.h"
 #include "daemon/service/leaving_sessions.h"
-#include "daemon/service/metrics_collector.h"
 #include "daemon/service/policy_in_force.h"
 #include "daemon/service/session_table.h"
+#include "daemon/service/tally.h"
 
 namespace rdmaqos {
 
@@ -25,23 +25,25 @@ class SessionCalls {
 public:
     // All must outlive it.
     SessionCalls(ServiceContext& context, const PolicyInForce& policy, const DeviceTable& devices,
-                 SessionTable& sessions, Grants& grants, MetricsCollector& metrics)
-        : context_(context), policy_(policy), devices_(devices), sessions_(sessions), grants_(grants), metrics_(metrics)
+                 SessionTable& sessions, Grants& grants, Tally& tally)
+        : context_(context), policy_(policy), devices_(devices), sessions_(sessions), grants_(grants), tally_(tally)
     {
     }
 
     // InvalidPolicy while there is none, Busy while shutting down.
     [[nodiscard]] Result<void> ready() const;
 
-    // As the functions of Service with these names.
+    // `peer` is whose connection a call came by; a session belongs to the peer that registered it.
     void register_session(PeerId peer, std::shared_ptr<const Identity> identity, RegisterRequest request,
                           Callback<RegisterReply> done);
     void attach(PeerId peer, SessionId session, std::vector<QueuePairRequest> queue_pairs,
                 Callback<std::vector<QueuePairResult>> done);
     void detach(PeerId peer, SessionId session, const std::string& device, std::uint32_t number, Callback<void> done);
+    // Empty rate: back to the class's own value.
     void set_rate(PeerId peer, SessionId session, const std::string& device, std::uint32_t number,
                   std::optional<RateLimit> rate, Callback<void> done);
     void release(PeerId peer, SessionId session, Callback<void> done);
+    // The connection closed or its process ended: every session of it goes.
     void peer_gone(PeerId peer);
 
     // Attaches queue pairs of a program that did not register, in a session that is the daemon's own: the one its
@@ -93,7 +95,7 @@ private:
     const DeviceTable& devices_;
     SessionTable& sessions_;
     Grants& grants_;
-    MetricsCollector& metrics_;
+    Tally& tally_;
     LeavingSessions leaving_{context_, devices_, sessions_, grants_};
 };
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <string>
 
 #include "daemon/service/context.h"
 #include "daemon/service/policy_in_force.h"
@@ -19,7 +21,13 @@ public:
     {
     }
 
-    // Service::end_transient_files()
+    // Where a cgroup is that such a file names; empty: that cannot be known here.
+    [[nodiscard]] std::filesystem::path cgroup_directory(const std::string& cgroup) const
+    {
+        return rdmaqos::cgroup_directory(context_.options.root, cgroup);
+    }
+    // Removes those that have ended, and reads the policy again if one of them was in force. False: somebody else
+    // changes files there, try again soon.
     [[nodiscard]] bool end();
 
 private:

@@ -32,6 +32,7 @@ public:
     [[nodiscard]] std::shared_ptr<const SourceFile> text() const;
     // Null: there is none.
     [[nodiscard]] const Before* before() const { return current_ ? &current_->before : nullptr; }
+    // Empty: there is none.
     [[nodiscard]] std::optional<TrialStatus> status() const;
 
     // It takes the place of one that is in force, but for what that one goes back to. `at_end` is called when its time

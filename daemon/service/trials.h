@@ -22,9 +22,17 @@ public:
     {
     }
 
-    // Service::try_policy(), Service::confirm_trial(), Service::revert_trial()
+    // Reads all files again with this text in the place of kTriedFile and puts the policy in force as reload() does, in
+    // memory alone. When the time is over, the files are what is in force, as after reload(), or, if they cannot be
+    // used, what was in force before. Another one takes the place of the first. Errors: InvalidArgument for a timeout
+    // or text that makes no sense, InvalidPolicy if there is no policy to go back to, Busy.
     void begin(TrialRequest request, Callback<TrialOutcome> done);
+    // Ends the trial of this revision if the files say the same by now: what is in force stays, without a write to any
+    // device. Errors: InvalidArgument if it is not tried or the files differ, which the error names; InvalidPolicy if
+    // they cannot be used.
     void confirm(const std::string& revision, Callback<void> done);
+    // Goes back as when the time is over. Not accepted: the files cannot be used, and what was in force before the
+    // trial is again. InvalidArgument: there is no trial.
     void revert(Callback<ReloadOutcome> done);
 
 private:

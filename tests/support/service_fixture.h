@@ -14,7 +14,25 @@
 
 #include <gtest/gtest.h>
 
+#include "daemon/service/adoption.h"
+#include "daemon/service/context.h"
+#include "daemon/service/device_control.h"
+#include "daemon/service/device_table.h"
+#include "daemon/service/fabric_upkeep.h"
+#include "daemon/service/host_view.h"
+#include "daemon/service/limits.h"
+#include "daemon/service/metrics_collector.h"
+#include "daemon/service/path_queries.h"
+#include "daemon/service/plans.h"
+#include "daemon/service/policy_in_force.h"
+#include "daemon/service/reloads.h"
 #include "daemon/service/service.h"
+#include "daemon/service/session_calls.h"
+#include "daemon/service/session_reports.h"
+#include "daemon/service/tally.h"
+#include "daemon/service/transient_ends.h"
+#include "daemon/service/trial_in_force.h"
+#include "daemon/service/trials.h"
 #include "lib/model/profile.h"
 #include "lib/nic_model/model_backend.h"
 #include "tests/support/gate.h"
@@ -93,7 +111,7 @@ protected:
     {
         auto backend = std::make_unique<ModelBackend>(new_device(name), capabilities.value_or(default_capabilities()));
         ModelBackend& kept = *backend;
-        service->add_device(std::move(backend));
+        service->device_control().add(std::move(backend));
         settle();
         return kept;
     }
@@ -143,14 +161,15 @@ protected:
 
     Result<RegisterReply> register_as(PeerId peer, const std::shared_ptr<const Identity>& who, RegisterRequest request)
     {
-        return answer<RegisterReply>(
-            [&](auto done) { service->register_session(peer, who, std::move(request), std::move(done)); });
+        return answer<RegisterReply>([&](auto done) {
+            service->session_calls().register_session(peer, who, std::move(request), std::move(done));
+        });
     }
 
     ReloadOutcome reload()
     {
         std::optional<ReloadOutcome> got;
-        service->reload([&got](ReloadOutcome outcome) { got = std::move(outcome); });
+        service->reloads().reload([&got](ReloadOutcome outcome) { got = std::move(outcome); });
         EXPECT_TRUE(loop.run_until([&got] { return got.has_value(); }));
         return got.value_or(ReloadOutcome{});
     }
@@ -158,7 +177,8 @@ protected:
     // Until every device has done what it was told so far.
     void settle()
     {
-        EXPECT_TRUE(answer<std::vector<DeviceDrift>>([&](auto done) { service->verify("", std::move(done)); }));
+        EXPECT_TRUE(answer<std::vector<DeviceDrift>>(
+            [&](auto done) { service->device_control().verify("", std::move(done)); }));
     }
 
     static std::vector<std::string> writes(const ModelBackend& device)

@@ -3,7 +3,10 @@
 
 #include "daemon/bus/convert_out.h"
 #include "daemon/bus/convert_report.h"
+#include "daemon/service/device_table.h"
+#include "daemon/service/policy_in_force.h"
 #include "daemon/service/service.h"
+#include "daemon/service/session_reports.h"
 #include "policy/model/policy.h"
 #include "tests/support/bus_pair.h"
 #include "tools/rdma-qosctl/world/online.h"
@@ -50,14 +53,15 @@ inline ctl::World world_of(const Service& service)
     ctl::World world;
     world.manager.mode = "enforce";
     world.manager.policy_revision = "some";
-    for (const auto& level : service.policy()->levels) {
-        world.manager.levels.push_back(told([&](bus::Writer& writer) { write(writer, *service.policy(), level, {}); }));
+    for (const auto& level : service.in_force().policy()->levels) {
+        world.manager.levels.push_back(
+            told([&](bus::Writer& writer) { write(writer, *service.in_force().policy(), level, {}); }));
     }
-    for (const auto& key : service.devices()) {
-        world.devices.push_back(view_of(*service.device(key)));
+    for (const auto& key : service.devices().keys()) {
+        world.devices.push_back(view_of(*service.devices().status(key)));
     }
-    for (const auto id : service.sessions()) {
-        const SessionInfo info = *service.session(id);
+    for (const auto id : service.sessions().ids()) {
+        const SessionInfo info = *service.sessions().with_queue_pairs(id);
         ctl::SessionView session;
         session.id = static_cast<std::uint64_t>(id);
         session.state = std::string(to_string(info.state));

@@ -210,7 +210,8 @@ protected:
         }
         for (const std::uint32_t number : kNumbers) {
             const auto set = answer<void>([&](auto done) {
-                service->set_rate(PeerId{1}, id, "mlx5_0", number, GetParam().set_rate, std::move(done));
+                service->session_calls().set_rate(PeerId{1}, id, "mlx5_0", number, GetParam().set_rate,
+                                                  std::move(done));
             });
             EXPECT_EQ(set.has_value(), *GetParam().refusal == '\0');
             EXPECT_THAT(set ? std::string() : set.error().message, HasSubstr(GetParam().refusal));
@@ -323,7 +324,7 @@ TEST_P(LimitsAgree, WithWhatTheNicHas)
     EXPECT_EQ(unheld.queue_pairs, counts ? 2U : 0U);
     EXPECT_THAT(unheld.reason, HasSubstr(counts ? one.reason : ""));
     std::optional<Metrics> metrics;
-    service->metrics([&](Metrics all) { metrics = std::move(all); });
+    service->metrics().collect([&](Metrics all) { metrics = std::move(all); });
     ASSERT_TRUE(loop.run_until([&] { return metrics.has_value(); }));
     const DeviceMetrics& counted = metrics->devices.front();
     EXPECT_EQ(counted.queue_pairs_unenforced, counts ? 2U : 0U);
@@ -333,7 +334,8 @@ TEST_P(LimitsAgree, WithWhatTheNicHas)
     // `check` on such a device, and the findings of the running policy.
     std::vector<std::string> of_check;
     for (const auto& finding :
-         ctl::compile_for(*service->policy(), ctl::to_target(device), service->settings()).findings) {
+         ctl::compile_for(*service->in_force().policy(), ctl::to_target(device), service->in_force().settings())
+             .findings) {
         if (!to_string(finding).starts_with("level other")) {
             of_check.push_back(to_string(finding));
         }

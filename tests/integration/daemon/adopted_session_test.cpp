@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "daemon/bus/object_paths.h"
+#include "daemon/service/device_control.h"
+#include "daemon/service/session_reports.h"
 #include "lib/model/profile.h"
 #include "tests/support/adopted_programs.h"
 #include "tests/support/daemon_fixture.h"
@@ -121,7 +123,7 @@ protected:
         info.link_speed = Bandwidth::from_gbps(100);
         auto model = std::make_unique<ModelBackend>(info, default_capabilities());
         served_->on_loop([&](Service& service) {
-            service.add_device(std::make_unique<NicOfPrograms>(std::move(model), programs_));
+            service.device_control().add(std::make_unique<NicOfPrograms>(std::move(model), programs_));
         });
     }
     // A program's queue pair is ready to send. Returns when it is in its leaf.
@@ -135,7 +137,7 @@ protected:
         served_->on_loop([&](Service&) { watch_->tell(std::move(news)); });
         ASSERT_TRUE(eventually([&] {
             served_->on_loop([&](Service& service) {
-                const auto placed = service.queue_pair("mlx5_0/1", kNumber);
+                const auto placed = service.sessions().queue_pair("mlx5_0/1", kNumber);
                 adopted_ = placed && placed->enforced ? session_path(adopted_in(service)) : "";
             });
             return !adopted_.empty();
@@ -144,8 +146,8 @@ protected:
     // The only one; that of nobody if there is none.
     static SessionId adopted_in(const Service& service)
     {
-        for (const SessionId id : service.sessions()) {
-            if (service.session(id)->adopted) {
+        for (const SessionId id : service.sessions().ids()) {
+            if (service.sessions().with_queue_pairs(id)->adopted) {
                 return id;
             }
         }

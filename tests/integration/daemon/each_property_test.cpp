@@ -14,6 +14,8 @@
 #include "daemon/bus/manager_object.h"
 #include "daemon/bus/object_paths.h"
 #include "daemon/bus/session_object.h"
+#include "daemon/service/device_control.h"
+#include "daemon/service/fabric_upkeep.h"
 #include "lib/model/profile.h"
 #include "lib/nic_model/model_backend.h"
 #include "tests/support/daemon_fixture.h"
@@ -230,7 +232,7 @@ public:
     }
     void remove_first_device()
     {
-        served_->on_loop([](Service& service) { service.remove_device("mlx5_0/1"); });
+        served_->on_loop([](Service& service) { service.device_control().remove("mlx5_0/1"); });
     }
     // In place of the first device, and with a policy that makes no use of it.
     void use_untested_device(const AttachReport& found)
@@ -248,7 +250,7 @@ public:
         DeviceInfo info;
         info.name = name;
         info.node_guid = Guid{0x99};
-        served_->on_loop([&](Service& service) { service.device_not_managed(info, "it cannot be opened"); });
+        served_->on_loop([&](Service& service) { service.device_control().not_managed(info, "it cannot be opened"); });
     }
     // Nothing can be kept below /var/lib/rdma-qos.
     void break_state() const
@@ -273,7 +275,7 @@ public:
     }
     void reread_fabric()
     {
-        served_->on_loop([](Service& service) { service.reread_fabric([] {}); });
+        served_->on_loop([](Service& service) { service.fabric().reread([] {}); });
     }
     // To the session, or to a new one that asks for a level.
     void attach_to_session() { attach_to(session_); }
@@ -311,7 +313,7 @@ private:
             backend->postpone_test(*found_later);
         }
         ModelBackend* kept = backend.get();
-        served_->on_loop([&](Service& service) { service.add_device(std::move(backend)); });
+        served_->on_loop([&](Service& service) { service.device_control().add(std::move(backend)); });
         return kept;
     }
     std::string registered(const bus::Dict& request)

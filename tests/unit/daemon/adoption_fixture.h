@@ -69,7 +69,7 @@ protected:
         auto model = std::make_unique<ModelBackend>(new_device(name), capabilities.value_or(default_capabilities()));
         ModelBackend& kept = *model;
         kept.set_log_limit(100000);
-        service->add_device(std::make_unique<NicOfPrograms>(std::move(model), programs));
+        service->device_control().add(std::make_unique<NicOfPrograms>(std::move(model), programs));
         settle();
         turn();    // port groups may have new members now: all is looked at again
         return kept;
@@ -157,21 +157,22 @@ protected:
     std::optional<SessionInfo> adopted()
     {
         std::optional<SessionInfo> found;
-        for (const SessionId id : service->sessions()) {
-            const auto info = service->session(id);
+        for (const SessionId id : service->sessions().ids()) {
+            const auto info = service->sessions().with_queue_pairs(id);
             found = info && info->adopted ? info : found;
         }
         return found;
     }
     std::string leaf(std::uint32_t number, const std::string& device = "mlx5_0/1")
     {
-        const auto result = service->queue_pair(device, number);
+        const auto result = service->sessions().queue_pair(device, number);
         return !result ? "not attached" : result->error ? result->error->message : result->leaf;
     }
     bool comes_into(const std::string& leaf_path, std::uint32_t number, const std::string& device = "mlx5_0/1")
     {
-        return until(
-            [&] { return leaf(number, device) == leaf_path && service->queue_pair(device, number)->enforced; });
+        return until([&] {
+            return leaf(number, device) == leaf_path && service->sessions().queue_pair(device, number)->enforced;
+        });
     }
     // The word and the sentence of the host's list.
     std::pair<std::string, std::string> listed(const HostQueuePair& queue_pair)
@@ -186,7 +187,7 @@ protected:
     }
     [[nodiscard]] std::uint64_t refused(std::string_view why) const
     {
-        const auto counters = service->adoption().counters;
+        const auto counters = service->adoption().status().counters;
         const auto found = counters.refused.find(why);
         return found == counters.refused.end() ? 0 : found->second;
     }

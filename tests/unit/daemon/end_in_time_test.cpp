@@ -35,7 +35,7 @@ TEST_F(EndInTimeDeathTest, ADeviceThatAnswersNothingDoesNotKeepTheProgram)
             ModelBackend& nic = add_device("mlx5_0");
             test::Gate gate;
             test::hang(nic, gate);
-            service->reconcile("", [](const auto&) {});
+            service->device_control().reconcile("", [](const auto&) {});
             gate.wait_until_it_holds();
             EndInTime end(50ms);
             end.begin(3);

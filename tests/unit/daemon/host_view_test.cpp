@@ -162,7 +162,7 @@ TEST_F(HostViewTest, EverySessionIsWalkedOnce)
         join(number, static_cast<pid_t>(1000 + number));
     }
     EXPECT_THAT(count(), ElementsAre(Pair(Pair("mlx5_0/1", ""), 300)));
-    service->peer_gone(PeerId{1001});
+    service->session_calls().peer_gone(PeerId{1001});
     settle();
     loop.clock.advance(std::chrono::milliseconds(1001));
     EXPECT_THAT(count(), ElementsAre(Pair(Pair("mlx5_0/1", ""), 299)));
@@ -173,7 +173,7 @@ TEST_F(HostViewTest, MetricsHaveTheCounts)
     see("mlx5_0", 17, 100);
     begin();
     std::optional<Metrics> metrics;
-    service->metrics([&](Metrics all) { metrics = std::move(all); });
+    service->metrics().collect([&](Metrics all) { metrics = std::move(all); });
     ASSERT_TRUE(loop.run_until([&] { return metrics.has_value(); }));
     EXPECT_THAT(metrics->host, ElementsAre(Pair(Pair("mlx5_0/1", kUnregistered), 1)));
 }

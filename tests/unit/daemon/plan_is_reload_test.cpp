@@ -194,14 +194,14 @@ protected:
         names.uid_of = [](const std::string&) { return std::optional<std::uint32_t>(1000); };
         service.reset();
         service = std::make_unique<Service>(ServiceOptions{root.path(), names, true}, loop, loop.clock);
-        service->read_files();
+        service->reloads().read_files();
         for (auto& device : nics) {
             auto nic = std::make_unique<ModelBackend>(device.info, device.capabilities);
             nic->set_log_limit(100'000);
             device.nic = nic.get();
             device.live.clear();
             device.asked = {};
-            service->add_device(std::move(nic));
+            service->device_control().add(std::move(nic));
         }
         started = service->start();
         settle();
@@ -247,18 +247,18 @@ protected:
         if (what < 6) {
             device.info.link_speed = any_link(dice);
             device.nic->set_link(device.info.link_speed);
-            EXPECT_TRUE(
-                loop.run_until([&] { return service->device(key)->info.link_speed == device.info.link_speed; }));
+            EXPECT_TRUE(loop.run_until(
+                [&] { return service->devices().status(key)->info.link_speed == device.info.link_speed; }));
         } else if (what < 12) {
-            ASSERT_TRUE(managed([&](auto done) { service->disable(key, std::move(done)); }));
+            ASSERT_TRUE(managed([&](auto done) { service->device_control().disable(key, std::move(done)); }));
         } else if (what < 18) {
-            ASSERT_TRUE(managed([&](auto done) { service->enable(key, std::move(done)); }));
+            ASSERT_TRUE(managed([&](auto done) { service->device_control().enable(key, std::move(done)); }));
         } else if (what == 18) {
             device.nic = nullptr;
             has_released = true;
-            ASSERT_TRUE(managed([&](auto done) { service->release_device(key, std::move(done)); }));
-        } else if (has_sessions && service->policy()) {
-            const auto& levels = service->policy()->levels;
+            ASSERT_TRUE(managed([&](auto done) { service->device_control().release(key, std::move(done)); }));
+        } else if (has_sessions && service->in_force().policy()) {
+            const auto& levels = service->in_force().policy()->levels;
             const auto peer = PeerId{++peers};
             std::vector<std::uint32_t> numbers(1 + dice.below(3));
             std::ranges::generate(numbers, [this] { return next_number++; });
@@ -276,7 +276,8 @@ protected:
         if (as_text) {
             text = std::make_shared<SourceFile>(SourceFile{"/etc/rdma-qos/policy.yaml", next.text()});
         }
-        return answer<PlanReport>([&](auto done) { service->plan(std::move(text), 0, std::move(done)); }).value();
+        return answer<PlanReport>([&](auto done) { service->plans().plan(std::move(text), 0, std::move(done)); })
+            .value();
     }
 
     // With their verdicts, whatever the order.
@@ -330,7 +331,7 @@ protected:
 
     void expect_untouched(const std::shared_ptr<const Policy>& before)
     {
-        EXPECT_EQ(service->policy(), before);
+        EXPECT_EQ(service->in_force().policy(), before);
         for (auto& device : nics) {
             EXPECT_TRUE(device.nic == nullptr || writes(*device.nic).empty());
         }
@@ -344,7 +345,7 @@ protected:
         if (as_text) {
             settings(next_settings = running_settings);    // a text goes with those that are in force
         }
-        const auto before = service->policy();
+        const auto before = service->in_force().policy();
         const PlanReport plan = planned(as_text);
         expect_untouched(before);
         ASSERT_NO_FATAL_FAILURE(know_elements(plan));
@@ -390,12 +391,13 @@ protected:
         next = edited(dice, running);
         write_files();
         const PlanReport plan = planned(false);
-        const auto before = service->policy();
+        const auto before = service->in_force().policy();
         const std::string revision = before ? before->revision : "";
         start_on_devices();
         EXPECT_EQ(started.accepted, plan.accepted) << started.to_text() << plan.refusal;
         EXPECT_EQ(started.accepted ? "" : started.why_refused(), plan.refusal);
-        EXPECT_EQ(service->policy() ? service->policy()->revision : "", plan.accepted ? plan.revision : revision);
+        EXPECT_EQ(service->in_force().policy() ? service->in_force().policy()->revision : "",
+                  plan.accepted ? plan.revision : revision);
         ++tally.starts;
         tally.starts_refused += started.accepted ? 0 : 1;
     }

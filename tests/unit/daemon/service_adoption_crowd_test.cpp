@@ -72,19 +72,19 @@ TEST_F(AdoptionCrowd, AReloadLetsGoInTurns)
         ready.push_back(make(program(100), number));
     }
     tell(ready);
-    ASSERT_TRUE(until([&] { return service->adoption().queue_pairs == kMany; }));
+    ASSERT_TRUE(until([&] { return service->adoption().status().queue_pairs == kMany; }));
     set_to("count");
     ASSERT_TRUE(reload().accepted);
     std::size_t before = kMany;
     std::size_t rounds = 0;
     while (before > 0 && ++rounds < 10000) {
-        const std::size_t now = service->adoption().queue_pairs;
+        const std::size_t now = service->adoption().status().queue_pairs;
         ASSERT_LE(before - now, 100U);
         before = now;
         turn();
     }
     EXPECT_EQ(before, 0U);
-    EXPECT_TRUE(until([&] { return service->sessions().empty(); }));
+    EXPECT_TRUE(until([&] { return service->sessions().ids().empty(); }));
 }
 
 using AdoptionTurns = test::AdoptionFixture;
@@ -109,8 +109,8 @@ TEST_F(AdoptionTurns, UsersHaveTheirTurns)
     const auto asked = programs->asked();
     const auto its = std::ranges::find(asked, 9000) - asked.begin();
     EXPECT_LE(its, 9);
-    EXPECT_TRUE(until([&] { return service->adoption().counters.adopted == kMany + 1; }));
-    EXPECT_EQ(service->adoption().queue_pairs, kMany + 1);
+    EXPECT_TRUE(until([&] { return service->adoption().status().counters.adopted == kMany + 1; }));
+    EXPECT_EQ(service->adoption().status().queue_pairs, kMany + 1);
 }
 
 // Of one user, too: one program's jobs are done one after the other, and others go on meanwhile.
@@ -133,7 +133,7 @@ TEST_F(AdoptionTurns, AProgramDoesNotWaitForAnother)
     tell({make(program(200), 17, 0, "mlx5_1")});
     EXPECT_TRUE(comes_into("/rpc", 17, "mlx5_1/1"));
     gate.open();
-    EXPECT_TRUE(until([&] { return service->adoption().counters.adopted == 101; }));
+    EXPECT_TRUE(until([&] { return service->adoption().status().counters.adopted == 101; }));
 }
 
 }    // namespace

@@ -124,7 +124,7 @@ protected:
     {
         root.write("/etc/rdma-qos/fabric.yaml", "version: 1\nports: [" + ports + "]\n");
         bool done = false;
-        service->reread_fabric([&done] { done = true; });
+        service->fabric().reread([&done] { done = true; });
         EXPECT_TRUE(until([&done] { return done; }));
         rest();
     }
@@ -136,7 +136,7 @@ TEST_F(ServiceAdoptionLid, WhoIsConnectedFollowsTheFabricFile)
     DeviceInfo info = new_device("ib0");
     info.link_layer = LinkLayer::InfiniBand;
     auto model = std::make_unique<ModelBackend>(info, default_capabilities());
-    service->add_device(std::make_unique<NicOfPrograms>(std::move(model), programs));
+    service->device_control().add(std::make_unique<NicOfPrograms>(std::move(model), programs));
     settle();
     const auto seen = make(program(100, "talker"), 17, 0, "ib0");
     programs->change({"ib0", 17}, [](auto& each) { each.found.destination_lid = 33; });

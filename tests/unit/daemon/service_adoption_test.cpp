@@ -52,7 +52,7 @@ TEST_F(ServiceAdoption, ByIdentity)
     EXPECT_EQ(session->queue_pairs[0].level, "rpc");
     EXPECT_THAT(moves(17), ElementsAre("in"));
 
-    const auto status = service->adoption();
+    const auto status = service->adoption().status();
     EXPECT_EQ(status.setting, Unregistered::Adopt);
     EXPECT_EQ(status.unavailable, "");
     EXPECT_EQ(status.programs, 1U);
@@ -74,12 +74,12 @@ TEST_F(ServiceAdoption, WhatAProgramHasIsOneSession)
     EXPECT_TRUE(comes_into("/rpc", 18));
     EXPECT_TRUE(comes_into("/rpc", 17, "mlx5_1/1"));
     EXPECT_TRUE(comes_into("/rpc", 20));
-    EXPECT_EQ(service->sessions().size(), 2U);
-    EXPECT_EQ(service->adoption().programs, 2U);
-    EXPECT_EQ(service->adoption().queue_pairs, 4U);
+    EXPECT_EQ(service->sessions().ids().size(), 2U);
+    EXPECT_EQ(service->adoption().status().programs, 2U);
+    EXPECT_EQ(service->adoption().status().queue_pairs, 4U);
     std::map<pid_t, std::size_t> counts;
-    for (const SessionId id : service->sessions()) {
-        counts[service->session(id)->owner.pid] = service->queue_pair_count(id);
+    for (const SessionId id : service->sessions().ids()) {
+        counts[service->sessions().with_queue_pairs(id)->owner.pid] = service->sessions().queue_pair_count(id);
     }
     EXPECT_THAT(counts, ElementsAre(Pair(100, 3), Pair(200, 1)));
 }
@@ -121,8 +121,8 @@ TEST_F(ServiceAdoption, AProgramThatNoRuleTakesInIsNeverTouched)
     EXPECT_THAT(listed(unscheduled), Pair(kNotScheduled, ""));
     EXPECT_THAT(listed(by_level), Pair(kExcluded, ""));
     EXPECT_THAT(listed(by_rule), Pair(kExcluded, ""));
-    EXPECT_THAT(service->sessions(), IsEmpty());
-    EXPECT_THAT(service->adoption().counters.refused,
+    EXPECT_THAT(service->sessions().ids(), IsEmpty());
+    EXPECT_THAT(service->adoption().status().counters.refused,
                 ElementsAre(Pair(kExcluded, 2), Pair(kNoRule, 1), Pair(kNotScheduled, 1)));
     tell({nobody, unscheduled, by_level, by_rule});
     EXPECT_EQ(refused(kNoRule) + refused(kNotScheduled) + refused(kExcluded), 4U) << "each counts once";
@@ -185,7 +185,7 @@ TEST_F(ServiceAdoption, OfOthersNothingIsSaid)
     EXPECT_THAT(programs->asked(), IsEmpty());
     EXPECT_EQ(word(ownerless), kOwnerUnknown);
     EXPECT_EQ(word(elsewhere), kUnmanaged);
-    EXPECT_THAT(service->adoption().counters.refused, IsEmpty());
+    EXPECT_THAT(service->adoption().status().counters.refused, IsEmpty());
 }
 
 // ---- settings ----
@@ -198,7 +198,7 @@ TEST_F(ServiceAdoption, CountedOnly)
     EXPECT_THAT(listed(seen), Pair(kUnregistered, ""));
     ASSERT_TRUE(answer<HostView::Counted>([&](auto done) { service->host().count(std::move(done)); }));
     EXPECT_EQ(surveys, 1);
-    EXPECT_EQ(service->adoption(), AdoptionStatus{});
+    EXPECT_EQ(service->adoption().status(), AdoptionStatus{});
 }
 
 TEST_F(ServiceAdoption, Ignored)
@@ -210,7 +210,7 @@ TEST_F(ServiceAdoption, Ignored)
     EXPECT_THAT(counted->counts, IsEmpty());
     EXPECT_EQ(surveys, 0) << "nobody is looked at";
     EXPECT_EQ(watch->begun, 0);
-    EXPECT_EQ(service->adoption().setting, Unregistered::Ignore);
+    EXPECT_EQ(service->adoption().status().setting, Unregistered::Ignore);
 }
 
 TEST_F(ServiceAdoption, WithoutTheRightItIsSaidWhy)
@@ -220,12 +220,12 @@ TEST_F(ServiceAdoption, WithoutTheRightItIsSaidWhy)
     const auto seen = make(program(100), 17);
     EXPECT_EQ(watch->begun, 0);
     EXPECT_THAT(listed(seen), Pair(kNotAdoptable, "kernel.yama.ptrace_scope is 3"));
-    EXPECT_EQ(service->adoption().unavailable, "kernel.yama.ptrace_scope is 3");
+    EXPECT_EQ(service->adoption().status().unavailable, "kernel.yama.ptrace_scope is 3");
     files->unavailable.clear();
     reload_and_look();
     EXPECT_EQ(watch->begun, 1);
     EXPECT_THAT(listed(seen), Pair(kNotReady, ""));
-    EXPECT_EQ(service->adoption().unavailable, "");
+    EXPECT_EQ(service->adoption().status().unavailable, "");
 }
 
 // A server that only answers RDMA READ never leaves it.
@@ -245,10 +245,10 @@ TEST_F(ServiceAdoption, WithoutDevicesOfThisHostItIsSaid)
     set_to("adopt");
     start();
     turn();
-    EXPECT_EQ(service->adoption().unavailable, "the devices are simulated, and no program can open them");
+    EXPECT_EQ(service->adoption().status().unavailable, "the devices are simulated, and no program can open them");
     set_to("count");
     reload_and_look();
-    EXPECT_EQ(service->adoption().unavailable, "");
+    EXPECT_EQ(service->adoption().status().unavailable, "");
 }
 
 TEST_F(ServiceAdoption, FromAdoptToCountLetsAllGo)
@@ -262,14 +262,14 @@ TEST_F(ServiceAdoption, FromAdoptToCountLetsAllGo)
     nic->clear_log();
     set_to("count");
     ASSERT_TRUE(reload_and_look().accepted);
-    EXPECT_THAT(service->sessions(), ElementsAre(SessionId{3})) << "who registered stays";
+    EXPECT_THAT(service->sessions().ids(), ElementsAre(SessionId{3})) << "who registered stays";
     for (const std::uint32_t number : {17, 18, 20}) {
         EXPECT_THAT(moves(number), ElementsAre("out"));
     }
     EXPECT_THAT(moves(30), IsEmpty());
     EXPECT_TRUE(until([&] { return watch->is_over(); }));
-    EXPECT_EQ(service->adoption().programs, 0U);
-    EXPECT_EQ(service->adoption().counters.adopted, 3U) << "ever";
+    EXPECT_EQ(service->adoption().status().programs, 0U);
+    EXPECT_EQ(service->adoption().status().counters.adopted, 3U) << "ever";
     set_to("adopt");
     ASSERT_TRUE(reload_and_look().accepted);
     EXPECT_EQ(watch->begun, 2);
@@ -320,7 +320,7 @@ TEST_F(ServiceAdoption, AReloadExcludesIt)
     EXPECT_EQ(leaf(17), "not attached");
     EXPECT_EQ(word(seen), kExcluded);
     EXPECT_EQ(refused(kExcluded), 1U);
-    EXPECT_THAT(service->sessions(), IsEmpty());
+    EXPECT_THAT(service->sessions().ids(), IsEmpty());
     tell({seen});
     rest();
     EXPECT_EQ(word(seen), kExcluded);
@@ -381,18 +381,19 @@ TEST_F(ServiceAdoption, WhoRegistersGetsWhatWasAdopted)
     EXPECT_FALSE(reply->queue_pairs.at(0).error);
     ASSERT_TRUE(adopted());
     EXPECT_EQ(adopted()->queue_pairs.size(), 1U);
-    EXPECT_EQ(service->queue_pair_count(reply->session), 1U);
-    const auto second = answer<std::vector<QueuePairResult>>(
-        [&](auto done) { service->attach(PeerId{1}, reply->session, {queue_pair("mlx5_0", 18)}, std::move(done)); });
+    EXPECT_EQ(service->sessions().queue_pair_count(reply->session), 1U);
+    const auto second = answer<std::vector<QueuePairResult>>([&](auto done) {
+        service->session_calls().attach(PeerId{1}, reply->session, {queue_pair("mlx5_0", 18)}, std::move(done));
+    });
     ASSERT_TRUE(second);
     EXPECT_FALSE(second->at(0).error);
     EXPECT_FALSE(adopted()) << "it has ended with its last one";
-    EXPECT_EQ(service->adoption().programs, 0U);
+    EXPECT_EQ(service->adoption().status().programs, 0U);
     for (const std::uint32_t number : {17, 18}) {
         EXPECT_EQ(leaf(number), "/rpc");
         EXPECT_THAT(moves(number), testing::Each("in")) << "it never leaves its leaf";
     }
-    EXPECT_EQ(service->queue_pair_count(reply->session), 2U);
+    EXPECT_EQ(service->sessions().queue_pair_count(reply->session), 2U);
     // What the watch says of it is its program's own affair from now on.
     tell({seen, make(owner, 19)});
     tell_gone(17);
@@ -415,7 +416,8 @@ TEST_F(ServiceAdoption, AnotherProcessGetsNothing)
     ASSERT_TRUE(later);
     EXPECT_TRUE(later->queue_pairs.at(0).error) << "the pid is used again";
     EXPECT_EQ(leaf(17), "/rpc");
-    const auto detached = answer<void>([&](auto done) { service->release(PeerId{2}, SessionId{1}, std::move(done)); });
+    const auto detached = answer<void>(
+        [&](auto done) { service->session_calls().release(PeerId{2}, SessionId{1}, std::move(done)); });
     ASSERT_FALSE(detached);
     EXPECT_EQ(detached.error().code, ErrorCode::NotOwner) << "the session is the daemon's own";
 }
@@ -434,9 +436,9 @@ TEST_F(ServiceAdoption, GoneQueuePairsAndEmptySessions)
     ASSERT_TRUE(adopted());
     EXPECT_EQ(adopted()->queue_pairs.size(), 1U);
     destroy(18);
-    EXPECT_TRUE(until([&] { return service->sessions().empty(); }));
-    EXPECT_EQ(service->adoption().programs, 0U);
-    EXPECT_EQ(service->adoption().queue_pairs, 0U);
+    EXPECT_TRUE(until([&] { return service->sessions().ids().empty(); }));
+    EXPECT_EQ(service->adoption().status().programs, 0U);
+    EXPECT_EQ(service->adoption().status().queue_pairs, 0U);
     destroy(99);    // nobody's
     tell({make(owner, 17)});
     EXPECT_TRUE(comes_into("/rpc", 17)) << "it goes on as before";
@@ -453,7 +455,7 @@ TEST_F(ServiceAdoption, ASessionEndsWithItsProgram)
     ASSERT_TRUE(registered);
     EXPECT_THAT(ends.watched(), ElementsAre(100, 200)) << "not who registered";
     ends.end(100);
-    EXPECT_TRUE(until([&] { return service->adoption().programs == 1U; }));
+    EXPECT_TRUE(until([&] { return service->adoption().status().programs == 1U; }));
     rest();
     EXPECT_EQ(leaf(17), "not attached");
     EXPECT_EQ(leaf(18), "not attached");
@@ -465,9 +467,9 @@ TEST_F(ServiceAdoption, ASessionEndsWithItsProgram)
     tell_gone(17);
     tell_gone(18);
     rest();
-    EXPECT_EQ(service->adoption().queue_pairs, 1U);
+    EXPECT_EQ(service->adoption().status().queue_pairs, 1U);
     destroy(20);
-    EXPECT_TRUE(until([&] { return service->adoption().programs == 0U; }));
+    EXPECT_TRUE(until([&] { return service->adoption().status().programs == 0U; }));
     EXPECT_THAT(ends.watched(), IsEmpty());
     ends.end(200);
     tell({make(program(100, "job", 1000, 2), 17)});
@@ -481,7 +483,7 @@ TEST_F(ServiceAdoption, AProgramWhoseEndCannotBeWatched)
     tell({make(program(100), 17)});
     EXPECT_TRUE(comes_into("/rpc", 17));
     destroy(17);
-    EXPECT_TRUE(until([&] { return service->sessions().empty(); })) << "it ends with its last queue pair";
+    EXPECT_TRUE(until([&] { return service->sessions().ids().empty(); })) << "it ends with its last queue pair";
 }
 
 TEST_F(ServiceAdoption, ANumberThatIsUsedAgainByAnother)
@@ -496,7 +498,7 @@ TEST_F(ServiceAdoption, ANumberThatIsUsedAgainByAnother)
     watch->tell(news);
     ASSERT_TRUE(until([&] { return adopted() && adopted()->owner.pid == 200; }));
     EXPECT_TRUE(comes_into("/rpc", 17));
-    EXPECT_EQ(service->sessions().size(), 1U);
+    EXPECT_EQ(service->sessions().ids().size(), 1U);
     EXPECT_EQ(word(now), "");
 }
 
@@ -507,8 +509,8 @@ TEST_F(ServiceAdoption, ADeviceThatIsRemoved)
     begin();
     tell({make(program(100), 17)});
     ASSERT_TRUE(comes_into("/rpc", 17));
-    service->remove_device("mlx5_0/1");
-    ASSERT_TRUE(until([&] { return service->sessions().empty(); }));
+    service->device_control().remove("mlx5_0/1");
+    ASSERT_TRUE(until([&] { return service->sessions().ids().empty(); }));
     const int told = watch->told_again;
     nic = &add_nic("mlx5_0");
     EXPECT_GT(watch->told_again, told);
@@ -522,8 +524,8 @@ TEST_F(ServiceAdoption, ADeviceThatIsReset)
     tell({make(program(100), 17)});
     ASSERT_TRUE(comes_into("/rpc", 17));
     nic->reset();
-    ASSERT_TRUE(until([&] { return service->sessions().empty(); }));
-    EXPECT_EQ(service->adoption().queue_pairs, 0U);
+    ASSERT_TRUE(until([&] { return service->sessions().ids().empty(); }));
+    EXPECT_EQ(service->adoption().status().queue_pairs, 0U);
     nic->replug();
     settle();
     tell_gone(17);
@@ -538,11 +540,11 @@ TEST_F(ServiceAdoption, ADeviceThatGoesDuringTheSearch)
     files->before_answer = gate.waiter();
     tell({make(program(100), 17)});
     gate.wait_until_it_holds();
-    service->remove_device("mlx5_0/1");
+    service->device_control().remove("mlx5_0/1");
     rest();
     gate.open();
     rest();
-    EXPECT_THAT(service->sessions(), IsEmpty());
+    EXPECT_THAT(service->sessions().ids(), IsEmpty());
     nic = &add_nic("mlx5_0");
     tell({survey.queue_pairs[0]});
     EXPECT_TRUE(comes_into("/rpc", 17));
@@ -554,17 +556,18 @@ TEST_F(ServiceAdoption, ADisabledDevice)
     tell({make(program(100), 17)});
     ASSERT_TRUE(comes_into("/rpc", 17));
     const auto change = [&](auto what) {
-        return answer<std::vector<DeviceReconcile>>([&](auto done) { ((*service).*what)("mlx5_0", std::move(done)); });
+        return answer<std::vector<DeviceReconcile>>(
+            [&](auto done) { (service->device_control().*what)("mlx5_0", std::move(done)); });
     };
-    ASSERT_TRUE(change(&Service::disable));
+    ASSERT_TRUE(change(&DeviceControl::disable));
     EXPECT_EQ(leaf(17), "");
     const auto second = make(program(100), 18);
     tell({second});
-    ASSERT_TRUE(until([&] { return service->queue_pair("mlx5_0/1", 18).has_value(); }));
+    ASSERT_TRUE(until([&] { return service->sessions().queue_pair("mlx5_0/1", 18).has_value(); }));
     rest();
-    EXPECT_FALSE(service->queue_pair("mlx5_0/1", 18)->enforced);
+    EXPECT_FALSE(service->sessions().queue_pair("mlx5_0/1", 18)->enforced);
     EXPECT_TRUE(nic->firmware().elements().empty());
-    ASSERT_TRUE(change(&Service::enable));
+    ASSERT_TRUE(change(&DeviceControl::enable));
     EXPECT_TRUE(comes_into("/rpc", 17));
     EXPECT_TRUE(comes_into("/rpc", 18));
 }

@@ -53,7 +53,7 @@ TEST_F(AdoptionTrouble, WhatIsAdoptedIsNotLookedAtAgain)
     begin();
     const auto owner = program(100);
     tell({make(owner, 11), make(owner, 12), make(owner, 13), make(owner, 14)});
-    ASSERT_TRUE(until([&] { return service->adoption().counters.adopted == 4; }));
+    ASSERT_TRUE(until([&] { return service->adoption().status().counters.adopted == 4; }));
     const std::size_t looks = programs->looks();
     tell({make(owner, 15)});
     EXPECT_TRUE(comes_into("/rpc", 15));
@@ -92,7 +92,7 @@ TEST_F(AdoptionTrouble, ASearchThatFailsIsTriedAgainAndThenSaid)
     EXPECT_THAT(listed(seen), Pair(kNotAdoptable, "this kernel does not list handles"));
     EXPECT_THAT(programs->asked(), SizeIs(5));
     EXPECT_EQ(refused(kNotAdoptable), 1U);
-    EXPECT_THAT(service->sessions(), IsEmpty());
+    EXPECT_THAT(service->sessions().ids(), IsEmpty());
 }
 
 TEST_F(AdoptionTrouble, FilesThatCannotBeTaken)
@@ -157,8 +157,8 @@ TEST_F(AdoptionTrouble, BusyOwnersAreTriedAgain)
         ++number;
     }
     EXPECT_EQ(refused(kNotAdoptable), 1U);
-    EXPECT_EQ(service->adoption().counters.adopted, 1U);
-    EXPECT_EQ(service->adoption().programs, 1U) << "the other's session has ended";
+    EXPECT_EQ(service->adoption().status().counters.adopted, 1U);
+    EXPECT_EQ(service->adoption().status().programs, 1U) << "the other's session has ended";
 }
 
 TEST_F(AdoptionTrouble, BusyAtAdmission)
@@ -169,7 +169,7 @@ TEST_F(AdoptionTrouble, BusyAtAdmission)
     tell({seen});
     rest();
     EXPECT_EQ(word(seen), kNotReady);
-    EXPECT_THAT(service->sessions(), IsEmpty());
+    EXPECT_THAT(service->sessions().ids(), IsEmpty());
     programs->change({"mlx5_0", 17}, [](auto& each) { each.not_admitted.reset(); });
     loop.advance(50ms);
     EXPECT_TRUE(comes_into("/rpc", 17));
@@ -187,8 +187,8 @@ TEST_F(AdoptionTrouble, WhatIsGoneOrAnothersIsNotSaid)
     EXPECT_EQ(word(gone), kNotReady) << "what is true now will be told";
     EXPECT_EQ(word(anothers), kNotReady);
     EXPECT_THAT(programs->asked(), SizeIs(1)) << "once";
-    EXPECT_THAT(service->adoption().counters.refused, IsEmpty());
-    EXPECT_THAT(service->sessions(), IsEmpty());
+    EXPECT_THAT(service->adoption().status().counters.refused, IsEmpty());
+    EXPECT_THAT(service->sessions().ids(), IsEmpty());
 }
 
 TEST_F(AdoptionTrouble, WhatTheDeviceRefusesIsSaidAtOnce)
@@ -248,7 +248,7 @@ TEST_F(AdoptionTrouble, ASessionHasNoMoreQueuePairsThanItsLimit)
     tell({of_user});
     EXPECT_TRUE(gets_word(kNotAdoptable, of_user));
     EXPECT_THAT(listed(of_user).second, HasSubstr("queue-pairs-per-uid"));
-    EXPECT_EQ(service->adoption().programs, 2U) << "no session is left of who got nothing";
+    EXPECT_EQ(service->adoption().status().programs, 2U) << "no session is left of who got nothing";
     tell({make(program(201, "job", 2000), 21)});
     EXPECT_TRUE(comes_into("/rpc", 21));
     destroy(11);
@@ -339,8 +339,8 @@ TEST_F(AdoptionTrouble, WhatIsToldTwiceIsTakenOnce)
     gate.open();
     ASSERT_TRUE(comes_into("/rpc", 17));
     rest();
-    EXPECT_EQ(service->adoption().counters.adopted, 1U);
-    EXPECT_EQ(service->adoption().counters.delay.count(), 1U);
+    EXPECT_EQ(service->adoption().status().counters.adopted, 1U);
+    EXPECT_EQ(service->adoption().status().counters.delay.count(), 1U);
     EXPECT_THAT(programs->asked(), SizeIs(1)) << "its program is left alone from then on";
 }
 
@@ -356,7 +356,7 @@ TEST_F(AdoptionTrouble, GoneDuringTheSearch)
     ASSERT_TRUE(comes_into("/rpc", 18));
     rest();
     EXPECT_EQ(leaf(17), "not attached");
-    EXPECT_EQ(service->adoption().queue_pairs, 1U);
+    EXPECT_EQ(service->adoption().status().queue_pairs, 1U);
 }
 
 TEST_F(AdoptionTrouble, GoneWhileItIsAttached)
@@ -370,7 +370,7 @@ TEST_F(AdoptionTrouble, GoneWhileItIsAttached)
     attach.let_go();
     rest();
     EXPECT_EQ(leaf(17), "not attached");
-    EXPECT_THAT(service->sessions(), IsEmpty());
+    EXPECT_THAT(service->sessions().ids(), IsEmpty());
     tell({seen});
     EXPECT_TRUE(comes_into("/rpc", 17)) << "another one, later";
 }
@@ -385,7 +385,7 @@ TEST_F(AdoptionTrouble, ItsProgramEndsWhileItIsAttached)
     attach.let_go();
     rest();
     EXPECT_EQ(leaf(17), "not attached");
-    EXPECT_THAT(service->sessions(), IsEmpty());
+    EXPECT_THAT(service->sessions().ids(), IsEmpty());
     EXPECT_THAT(ends.watched(), IsEmpty());
     tell_gone(17);
     tell({make(program(200), 17)});
@@ -404,7 +404,7 @@ TEST_F(AdoptionTrouble, ItsProgramEndsWhileItIsAdmitted)
     gate.open();
     rest();
     EXPECT_EQ(leaf(17), "not attached");
-    EXPECT_THAT(service->sessions(), IsEmpty());
+    EXPECT_THAT(service->sessions().ids(), IsEmpty());
 }
 
 TEST_F(AdoptionTrouble, GoneWhileItIsAdmitted)
@@ -420,7 +420,7 @@ TEST_F(AdoptionTrouble, GoneWhileItIsAdmitted)
     gate.open();
     rest();
     EXPECT_EQ(leaf(17), "not attached");
-    EXPECT_THAT(service->sessions(), IsEmpty());
+    EXPECT_THAT(service->sessions().ids(), IsEmpty());
 }
 
 // A device that does not answer is not waited for, and takes the queue pair when it does.
@@ -439,9 +439,9 @@ TEST_F(AdoptionTrouble, AReloadWhileItIsAttached)
         set_to(setting);
         policy(rules);
         std::optional<ReloadOutcome> outcome;
-        const auto before = service->policy();
-        service->reload([&outcome](ReloadOutcome got) { outcome = std::move(got); });
-        ASSERT_TRUE(until([&] { return service->policy() != before; }));
+        const auto before = service->in_force().policy();
+        service->reloads().reload([&outcome](ReloadOutcome got) { outcome = std::move(got); });
+        ASSERT_TRUE(until([&] { return service->in_force().policy() != before; }));
         tell({make(program(100), 18)});    // the rules are in force before all devices have taken them
         rest_without_device();
         EXPECT_THAT(programs->asked(), ElementsAre(100)) << "it is left alone";
@@ -452,7 +452,7 @@ TEST_F(AdoptionTrouble, AReloadWhileItIsAttached)
         gate.open();
         rest();
         EXPECT_EQ(leaf(17), "not attached");
-        EXPECT_THAT(service->sessions(), IsEmpty());
+        EXPECT_THAT(service->sessions().ids(), IsEmpty());
         programs->before_admission = {};
         set_to("adopt");
         ASSERT_TRUE(reload_with(test::kAdoptionPolicy).accepted);
@@ -476,9 +476,9 @@ TEST_F(AdoptionTrouble, NewsOfAWatchThatIsOver)
     gate.open();
     try_all();
     EXPECT_THAT(programs->asked(), ElementsAre(100)) << "before the reload";
-    EXPECT_THAT(service->sessions(), IsEmpty());
+    EXPECT_THAT(service->sessions().ids(), IsEmpty());
     EXPECT_TRUE(watch->is_over());
-    EXPECT_THAT(service->adoption().counters.refused, IsEmpty());
+    EXPECT_THAT(service->adoption().status().counters.refused, IsEmpty());
 }
 
 TEST_F(AdoptionTrouble, WhoWaitsWhileTheRulesChangeIsLeftAlone)
@@ -498,7 +498,7 @@ TEST_F(AdoptionTrouble, WhoWaitsWhileTheRulesChangeIsLeftAlone)
     try_all();
     EXPECT_THAT(programs->asked(), SizeIs(1)) << "before the reload";
     EXPECT_EQ(programs->looks(), 0U) << "nobody's handles are looked at";
-    EXPECT_THAT(service->sessions(), IsEmpty());
+    EXPECT_THAT(service->sessions().ids(), IsEmpty());
 }
 
 TEST_F(AdoptionTrouble, WhoRegistersWhileItWaits)

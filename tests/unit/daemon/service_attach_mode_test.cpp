@@ -42,7 +42,8 @@ protected:
         info.name = "mlx5_0";
         info.node_guid = Guid{0x1};
         info.link_speed = Bandwidth::from_gbps(100);
-        service->add_device(std::make_unique<ModelBackend>(info, default_capabilities(), nullptr, mode, divides_caps));
+        service->device_control().add(
+            std::make_unique<ModelBackend>(info, default_capabilities(), nullptr, mode, divides_caps));
         settle();
     }
     SessionId join(const std::string& level, std::uint32_t number, pid_t pid)
@@ -52,7 +53,7 @@ protected:
         EXPECT_TRUE(reply);
         return reply ? reply->session : SessionId{};
     }
-    Grant grant(SessionId id) { return service->session(id)->grant; }
+    Grant grant(SessionId id) { return service->sessions().with_queue_pairs(id)->grant; }
 };
 
 TEST_F(ServiceAttachMode, ADividedCapIsToldInNumbersThatFollowTheProcesses)
@@ -67,8 +68,8 @@ TEST_F(ServiceAttachMode, ADividedCapIsToldInNumbersThatFollowTheProcesses)
     EXPECT_TRUE(grant(first).enforced);
     EXPECT_EQ(grant(first).reason, "attach mode per-process: class cap 40 Gbit/s split 10 ways: 4 Gbit/s each; "
                                    "unused parts go to nobody");
-    EXPECT_EQ(service->session(first)->queue_pairs[0].reason, grant(first).reason);
-    EXPECT_THAT(service->device("mlx5_0/1")->attach_notes,
+    EXPECT_EQ(service->sessions().with_queue_pairs(first)->queue_pairs[0].reason, grant(first).reason);
+    EXPECT_THAT(service->devices().status("mlx5_0/1")->attach_notes,
                 ElementsAre("/rpc: attach mode per-process: class cap 40 Gbit/s split 10 ways: 4 Gbit/s each; unused "
                             "parts go to nobody"));
 
@@ -80,7 +81,7 @@ TEST_F(ServiceAttachMode, ADividedCapIsToldInNumbersThatFollowTheProcesses)
     EXPECT_THAT(grant(first).reason, HasSubstr("split 10 ways"));
 
     for (std::uint64_t peer = 102; peer < 110; ++peer) {
-        service->peer_gone(PeerId{peer});
+        service->session_calls().peer_gone(PeerId{peer});
     }
     settle();
     EXPECT_THAT(grant(first).reason, HasSubstr("split 2 ways: 20 Gbit/s each"));
@@ -107,7 +108,7 @@ TEST_F(ServiceAttachMode, GrantsThatTakeLongAreMadeInATenthOfTheTime)
         sessions.push_back(join("rpc", static_cast<std::uint32_t>(pid), pid));
     }
     Costly costly(loop.clock);
-    service->add_observer(costly);
+    service->context().add_observer(costly);
     join("rpc", 200, 200);
     loop.advance({});
     EXPECT_EQ(costly.changes, 1) << "the others have to wait";
@@ -123,7 +124,7 @@ TEST_F(ServiceAttachMode, GrantsThatTakeLongAreMadeInATenthOfTheTime)
         EXPECT_THAT(grant(id).reason, HasSubstr("split 11 ways"));
     }
     EXPECT_EQ(costly.changes, 10) << "each once";
-    service->remove_observer(costly);
+    service->context().remove_observer(costly);
 }
 
 TEST_F(ServiceAttachMode, AWholeCapIsNotHeldAgainstTwo)
@@ -151,7 +152,7 @@ TEST_F(ServiceAttachMode, TheRateThatHoldsNowFollowsTheProcesses)
     const auto second = join("bulk", 2, 200);
     for (const auto id : {first, second}) {
         EXPECT_EQ(grant(id).max_rate_now, Bandwidth::from_gbps(30)) << "half of the node's 60 Gbit/s";
-        EXPECT_EQ(service->session(id)->queue_pairs[0].max_rate_now, Bandwidth::from_gbps(30));
+        EXPECT_EQ(service->sessions().with_queue_pairs(id)->queue_pairs[0].max_rate_now, Bandwidth::from_gbps(30));
     }
     const auto asks = register_as(PeerId{9}, process(9), asking_for("bulk"));
     EXPECT_EQ(asks->grant.max_rate_now, Bandwidth::from_gbps(20)) << "it would be the third";
@@ -163,7 +164,8 @@ TEST_F(ServiceAttachMode, TheRateThatHoldsNowFollowsTheProcesses)
 TEST_F(ServiceAttachMode, APlanPredictsNoRatesWhereSharesDoNotHold)
 {
     begin(kTwo, AttachMode::PerProcess);
-    const auto planned = answer<PlanReport>([&](auto done) { service->plan(std::nullopt, 0, std::move(done)); });
+    const auto planned = answer<PlanReport>(
+        [&](auto done) { service->plans().plan(std::nullopt, 0, std::move(done)); });
     ASSERT_TRUE(planned);
     ASSERT_EQ(planned->devices.size(), 1U);
     EXPECT_TRUE(planned->devices[0].rates.empty());
@@ -180,7 +182,7 @@ TEST_F(ServiceAttachMode, AShareDependsOnOtherProcesses)
     EXPECT_FALSE(grant(bulk).enforced);
     const auto unscheduled = join("DEFAULT", 3, 300);
     EXPECT_THAT(grant(unscheduled).reason, HasSubstr("has no `schedule`"));
-    service->peer_gone(PeerId{200});
+    service->session_calls().peer_gone(PeerId{200});
     settle();
     EXPECT_TRUE(grant(rpc).enforced);
 }
@@ -195,8 +197,8 @@ TEST_F(ServiceAttachMode, InModeNoneTheReasonIsToldAndNothingIsEnforced)
         EXPECT_FALSE(one.enforced);
         EXPECT_THAT(one.reason, HasSubstr("attach mode none, a simulated device"));
     }
-    EXPECT_FALSE(service->session(rpc)->queue_pairs[0].enforced);
-    EXPECT_TRUE(service->device("mlx5_0/1")->attach_notes.empty());
+    EXPECT_FALSE(service->sessions().with_queue_pairs(rpc)->queue_pairs[0].enforced);
+    EXPECT_TRUE(service->devices().status("mlx5_0/1")->attach_notes.empty());
 }
 
 // A device that nothing was tried on yet.
@@ -209,10 +211,10 @@ protected:
         auto made = std::make_unique<ModelBackend>(new_device("mlx5_0"), default_capabilities());
         made->postpone_test({found, "a simulated device that was tested", {}});
         nic = made.get();
-        service->add_device(std::move(made));
+        service->device_control().add(std::move(made));
         settle();
     }
-    [[nodiscard]] DeviceStatus device() { return *service->device("mlx5_0/1"); }
+    [[nodiscard]] DeviceStatus device() { return *service->devices().status("mlx5_0/1"); }
 
     ModelBackend* nic = nullptr;
 };
@@ -246,7 +248,7 @@ TEST_F(ServiceUntestedDevice, ThatTurnsOutToAttachNothingRefusesThePolicy)
     const auto outcome = reload();
     EXPECT_FALSE(outcome.accepted);
     EXPECT_THAT(outcome.to_text(), HasSubstr("mlx5_0/1"));
-    EXPECT_EQ(service->policy()->revision, started.revision);
+    EXPECT_EQ(service->in_force().policy()->revision, started.revision);
     EXPECT_FALSE(device().attach.postponed) << "it was found out";
     EXPECT_EQ(nic->writes(), 0U);
 }
@@ -265,7 +267,7 @@ TEST_F(ServiceUntestedDevice, ThatTurnsOutToAttachNothingGetsNothing)
     const auto late = join("rpc", 2, 200);
     EXPECT_FALSE(grant(late).enforced);
     EXPECT_THAT(grant(late).reason, HasSubstr("attach mode none, a simulated device that was tested"));
-    EXPECT_EQ(service->queue_pair_count(early), 1U);
+    EXPECT_EQ(service->sessions().queue_pair_count(early), 1U);
 }
 
 TEST_F(ServiceUntestedDevice, IsLeftAloneInModeMonitor)
@@ -283,12 +285,14 @@ TEST_F(ServiceUntestedDevice, IsLeftAloneInModeMonitor)
 TEST_F(ServiceUntestedDevice, IsLeftAloneWhileItIsDisabled)
 {
     begin_untested(kNoClass, AttachMode::PerProcess);
-    EXPECT_TRUE(answer<std::vector<DeviceReconcile>>([&](auto done) { service->disable("mlx5_0", done); }));
+    EXPECT_TRUE(
+        answer<std::vector<DeviceReconcile>>([&](auto done) { service->device_control().disable("mlx5_0", done); }));
     policy(kTwo);
     EXPECT_TRUE(reload().accepted);
     EXPECT_TRUE(device().attach.postponed);
 
-    EXPECT_TRUE(answer<std::vector<DeviceReconcile>>([&](auto done) { service->enable("mlx5_0", done); }));
+    EXPECT_TRUE(
+        answer<std::vector<DeviceReconcile>>([&](auto done) { service->device_control().enable("mlx5_0", done); }));
     EXPECT_FALSE(device().attach.postponed);
     EXPECT_GT(nic->writes(), 0U);
 }
@@ -298,7 +302,7 @@ TEST_F(ServiceUntestedDevice, AnswersAReloadThoughItGoesMeanwhile)
     begin_untested(kNoClass, AttachMode::PerProcess);
     policy(kTwo);
     std::optional<ReloadOutcome> outcome;
-    service->reload([&](const ReloadOutcome& answer) { outcome = answer; });
+    service->reloads().reload([&](const ReloadOutcome& answer) { outcome = answer; });
     nic->remove();
     EXPECT_TRUE(loop.run_until([&] { return outcome.has_value(); }));
 }

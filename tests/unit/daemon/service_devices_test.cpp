@@ -31,26 +31,26 @@ protected:
     }
     Result<Results> disable(const std::string& device)
     {
-        return answer<Results>([&](auto done) { service->disable(device, std::move(done)); });
+        return answer<Results>([&](auto done) { service->device_control().disable(device, std::move(done)); });
     }
     Result<Results> enable(const std::string& device)
     {
-        return answer<Results>([&](auto done) { service->enable(device, std::move(done)); });
+        return answer<Results>([&](auto done) { service->device_control().enable(device, std::move(done)); });
     }
     Result<Results> release(const std::string& device)
     {
-        return answer<Results>([&](auto done) { service->release_device(device, std::move(done)); });
+        return answer<Results>([&](auto done) { service->device_control().release(device, std::move(done)); });
     }
     QueuePairResult attach(const RegisterReply& to, std::uint32_t number, QueuePairType type = QueuePairType::Rc)
     {
         auto request = queue_pair("mlx5_0", number);
         request.ref.type = type;
         const auto results = answer<std::vector<QueuePairResult>>(
-            [&](auto done) { service->attach(PeerId{1}, to.session, {request}, std::move(done)); });
+            [&](auto done) { service->session_calls().attach(PeerId{1}, to.session, {request}, std::move(done)); });
         EXPECT_TRUE(results);
         return results ? results->at(0) : QueuePairResult{};
     }
-    DeviceStatus status() { return *service->device("mlx5_0/1"); }
+    DeviceStatus status() { return *service->devices().status("mlx5_0/1"); }
 
     ModelBackend* nic = nullptr;
 };
@@ -74,7 +74,7 @@ TEST_F(ServiceDevices, DisabledEverythingIsOutAndSessionsSaySo)
 
     EXPECT_EQ(status().state, DeviceState::Disabled);
     EXPECT_THAT(status().reason, HasSubstr("rdma-qosctl enable mlx5_0/1"));
-    const auto info = *service->session(reply->session);
+    const auto info = *service->sessions().with_queue_pairs(reply->session);
     EXPECT_EQ(info.state, SessionState::Active);
     EXPECT_FALSE(info.grant.enforced);
     EXPECT_THAT(info.grant.reason, HasSubstr("rdma-qosctl disable"));
@@ -95,14 +95,15 @@ TEST_F(ServiceDevices, WhatComesWhileDisabledIsTakenButNotPlaced)
     EXPECT_FALSE(reply->queue_pairs[0].error);
     EXPECT_FALSE(reply->queue_pairs[0].enforced);
     EXPECT_THAT(reply->grant.reason, HasSubstr("rdma-qosctl disable"));
-    EXPECT_TRUE(
-        answer<void>([&](auto done) { service->detach(PeerId{1}, reply->session, "mlx5_0", 10, std::move(done)); }));
+    EXPECT_TRUE(answer<void>(
+        [&](auto done) { service->session_calls().detach(PeerId{1}, reply->session, "mlx5_0", 10, std::move(done)); }));
     attach(*reply, 11);
     policy(std::string(kDevicesPolicy) + "  - {name: new, schedule: {share: 5}}\n");
     ASSERT_TRUE(reload().accepted);
     nic->set_link(Bandwidth::from_gbps(200));
-    loop.advance(service->settings().drift_interval);
-    ASSERT_TRUE(answer<std::vector<DeviceReconcile>>([&](auto done) { service->reconcile("", std::move(done)); }));
+    loop.advance(service->in_force().settings().drift_interval);
+    ASSERT_TRUE(answer<std::vector<DeviceReconcile>>(
+        [&](auto done) { service->device_control().reconcile("", std::move(done)); }));
     settle();
     EXPECT_EQ(writes(*nic), std::vector<std::string>{});
 
@@ -110,7 +111,7 @@ TEST_F(ServiceDevices, WhatComesWhileDisabledIsTakenButNotPlaced)
     ASSERT_TRUE(enabled);
     EXPECT_GT(enabled->at(0).operations, 0U);
     EXPECT_EQ(status().state, DeviceState::Ready) << status().reason;
-    const auto info = *service->session(reply->session);
+    const auto info = *service->sessions().with_queue_pairs(reply->session);
     EXPECT_TRUE(info.grant.enforced) << info.grant.reason;
     ASSERT_EQ(info.queue_pairs.size(), 1U);
     EXPECT_EQ(info.queue_pairs[0].leaf, "/rpc/pid:4711");
@@ -121,10 +122,10 @@ TEST_F(ServiceDevices, EnableGivesBackPlacesAndRates)
     const auto reply = register_as(PeerId{1}, process(4711), asking_for("bulk", "mlx5_0", {10}));
     ASSERT_TRUE(reply);
     attach(*reply, 11, QueuePairType::RawPacket);
-    const auto before = service->session(reply->session)->queue_pairs;
+    const auto before = service->sessions().with_queue_pairs(reply->session)->queue_pairs;
     ASSERT_TRUE(disable("mlx5_0"));
     ASSERT_TRUE(enable(""));
-    const auto after = service->session(reply->session)->queue_pairs;
+    const auto after = service->sessions().with_queue_pairs(reply->session)->queue_pairs;
     ASSERT_EQ(after.size(), before.size());
     for (std::size_t i = 0; i < after.size(); ++i) {
         EXPECT_TRUE(after[i].enforced) << after[i].reason;
@@ -140,12 +141,12 @@ TEST_F(ServiceDevices, EnableGivesBackPlacesAndRates)
 TEST_F(ServiceDevices, LastsOverReplugAndRestartByNodeGuid)
 {
     ASSERT_TRUE(disable("mlx5_0"));
-    service->remove_device("mlx5_0/1");
+    service->device_control().remove("mlx5_0/1");
     devices = 0;    // the same node GUID, another name
     auto& back = add_device("mlx5_7");
-    EXPECT_EQ(service->device("mlx5_7/1")->state, DeviceState::Disabled);
+    EXPECT_EQ(service->devices().status("mlx5_7/1")->state, DeviceState::Disabled);
     EXPECT_TRUE(back.firmware().elements().empty());
-    EXPECT_EQ(service->device(add_device("mlx5_8").info().key())->state, DeviceState::Ready);
+    EXPECT_EQ(service->devices().status(add_device("mlx5_8").info().key())->state, DeviceState::Ready);
 
     service.reset();
     start();
@@ -165,7 +166,7 @@ TEST_F(ServiceDevices, LastsOverReplugAndRestartByNodeGuid)
 TEST_F(ServiceDevices, OneThatIsNotThereIsEnabledByTheNameItHad)
 {
     ASSERT_TRUE(disable("mlx5_0"));
-    service->remove_device("mlx5_0/1");
+    service->device_control().remove("mlx5_0/1");
     const auto unknown = enable("mlx5_1");
     ASSERT_FALSE(unknown);
     EXPECT_EQ(unknown.error().code, ErrorCode::UnknownDevice);
@@ -196,11 +197,12 @@ TEST_F(ServiceDevices, AQueuePairThatCannotBeTakenOutIsToldAndTriedAgain)
     ASSERT_TRUE(results);
     ASSERT_FALSE(results->at(0).failures.empty());
     EXPECT_EQ(results->at(0).failures[0].path.text(), "/bulk/qp:10");
-    EXPECT_THAT(service->session(reply->session)->queue_pairs[0].reason, HasSubstr("not everything could be undone"));
+    EXPECT_THAT(service->sessions().with_queue_pairs(reply->session)->queue_pairs[0].reason,
+                HasSubstr("not everything could be undone"));
     nic->firmware().faults().clear();
     loop.advance(std::chrono::minutes(1));
     ASSERT_TRUE(loop.run_until([&] { return status().snapshot->actual.elements.empty(); }));
-    EXPECT_EQ(service->session(reply->session)->queue_pairs[0].leaf, "");
+    EXPECT_EQ(service->sessions().with_queue_pairs(reply->session)->queue_pairs[0].leaf, "");
 }
 
 TEST_F(ServiceDevices, DisableTakesBackWhatWasWrittenBeforeMonitorMode)
@@ -224,7 +226,7 @@ TEST_F(ServiceDevices, ReleasedItIsEmptyClosedAndLeftAlone)
     info.node_guid = Guid{0x55};
     info.link_speed = Bandwidth::from_gbps(100);
     const auto plug = [&] {
-        service->add_device(std::make_unique<ModelBackend>(info, default_capabilities(), keeper));
+        service->device_control().add(std::make_unique<ModelBackend>(info, default_capabilities(), keeper));
         settle();
     };
     plug();
@@ -232,33 +234,33 @@ TEST_F(ServiceDevices, ReleasedItIsEmptyClosedAndLeftAlone)
     ASSERT_TRUE(reply);
     ASSERT_FALSE(keeper->elements().empty());
     std::vector<std::uint64_t> looked;
-    service->on_wanted_again([&](Guid guid, std::uint32_t) { looked.push_back(guid.value); });
+    service->device_control().on_wanted_again([&](Guid guid, std::uint32_t) { looked.push_back(guid.value); });
 
     const auto released = release("mlx5_5");
     ASSERT_TRUE(released) << to_string(released.error());
     EXPECT_TRUE(released->at(0).failures.empty());
     EXPECT_TRUE(keeper->elements().empty());
     EXPECT_EQ(keeper.use_count(), 1) << "its backend is gone when the call is answered";
-    EXPECT_EQ(service->device("mlx5_5/1"), std::nullopt);
-    EXPECT_EQ(service->released_devices(), std::vector<std::string>{"mlx5_5/1"});
-    EXPECT_EQ(service->session(reply->session)->state, SessionState::Detached);
-    EXPECT_FALSE(service->wanted(info.node_guid, 1));
-    EXPECT_TRUE(service->wanted(info.node_guid, 2));
+    EXPECT_EQ(service->devices().status("mlx5_5/1"), std::nullopt);
+    EXPECT_EQ(service->devices().released_keys(), std::vector<std::string>{"mlx5_5/1"});
+    EXPECT_EQ(service->sessions().with_queue_pairs(reply->session)->state, SessionState::Detached);
+    EXPECT_FALSE(service->device_control().wanted({info.node_guid, 1}));
+    EXPECT_TRUE(service->device_control().wanted({info.node_guid, 2}));
     plug();
-    EXPECT_EQ(service->device("mlx5_5/1"), std::nullopt) << "it is not taken";
+    EXPECT_EQ(service->devices().status("mlx5_5/1"), std::nullopt) << "it is not taken";
     EXPECT_THAT(disable("mlx5_5").error().message, HasSubstr("mlx5_5/1 (released)"));
 
     EXPECT_TRUE(looked.empty());
     std::vector<Result<Results>> enabled;
     std::optional<DeviceState> state_when_answered;
     for (int calls = 0; calls < 2; ++calls) {
-        service->enable("mlx5_5", [&](Result<Results> result) {
+        service->device_control().enable("mlx5_5", [&](Result<Results> result) {
             enabled.push_back(std::move(result));
-            state_when_answered = service->device("mlx5_5/1").value_or(DeviceStatus{}).state;
+            state_when_answered = service->devices().status("mlx5_5/1").value_or(DeviceStatus{}).state;
         });
     }
     EXPECT_EQ(looked, std::vector<std::uint64_t>{0x55}) << "once for both calls";
-    EXPECT_TRUE(service->released_devices().empty());
+    EXPECT_TRUE(service->devices().released_keys().empty());
     settle();
     EXPECT_TRUE(enabled.empty()) << "it is not here yet";
     plug();
@@ -274,9 +276,9 @@ TEST_F(ServiceDevices, ReleasedItIsEmptyClosedAndLeftAlone)
     EXPECT_FALSE(keeper->elements().empty());
 
     ASSERT_TRUE(release("mlx5_5"));
-    service->device_vanished(info.node_guid, 1);
+    service->device_control().vanished({info.node_guid, 1});
     plug();
-    EXPECT_EQ(service->device("mlx5_5/1")->state, DeviceState::Ready) << "it was away and has come back";
+    EXPECT_EQ(service->devices().status("mlx5_5/1")->state, DeviceState::Ready) << "it was away and has come back";
 }
 
 TEST_F(ServiceDevices, OneThatCannotBeOpenedIsListedUntilItIsTakenOrGone)
@@ -285,28 +287,28 @@ TEST_F(ServiceDevices, OneThatCannotBeOpenedIsListedUntilItIsTakenOrGone)
         void refused_changed() override { ++times; }
         int times = 0;
     } heard;
-    service->add_observer(heard);
+    service->context().add_observer(heard);
     const DeviceInfo info = new_device("mlx5_7");
-    service->device_not_managed(info, "the device cannot be opened");
-    service->device_not_managed(info, "the device cannot be opened");
+    service->device_control().not_managed(info, "the device cannot be opened");
+    service->device_control().not_managed(info, "the device cannot be opened");
     EXPECT_EQ(heard.times, 1) << "it is looked for every few seconds";
-    ASSERT_EQ(service->refused_devices().size(), 1U);
-    EXPECT_EQ(service->refused_devices().front().names.device, "mlx5_7");
+    ASSERT_EQ(service->devices().all_refused().size(), 1U);
+    EXPECT_EQ(service->devices().all_refused().front().names.device, "mlx5_7");
     EXPECT_THAT(disable("mlx5_7").error().message, HasSubstr("mlx5_7/1 (not managed: the device cannot be opened)"));
     std::optional<Metrics> counted;
-    service->metrics([&](Metrics metrics) { counted = std::move(metrics); });
+    service->metrics().collect([&](Metrics metrics) { counted = std::move(metrics); });
     ASSERT_TRUE(loop.run_until([&] { return counted.has_value(); }));
     EXPECT_EQ(counted->refused_devices, std::vector<std::string>{"mlx5_7/1"});
 
-    service->add_device(std::make_unique<ModelBackend>(info, default_capabilities()));
+    service->device_control().add(std::make_unique<ModelBackend>(info, default_capabilities()));
     settle();
-    EXPECT_TRUE(service->refused_devices().empty());
+    EXPECT_TRUE(service->devices().all_refused().empty());
     const DeviceInfo other = new_device("mlx5_8");
-    service->device_not_managed(other, "it has not answered yet");
-    service->device_vanished(other.node_guid, other.port);
-    EXPECT_TRUE(service->refused_devices().empty());
+    service->device_control().not_managed(other, "it has not answered yet");
+    service->device_control().vanished({other.node_guid, other.port});
+    EXPECT_TRUE(service->devices().all_refused().empty());
     EXPECT_EQ(heard.times, 4);
-    service->remove_observer(heard);
+    service->context().remove_observer(heard);
 }
 
 // What a device takes along is of that device: the session has the rest, and its program can bring back what went.
@@ -317,15 +319,16 @@ TEST_F(ServiceDevices, ADeviceThatGoesTakesOnlyItsOwnQueuePairs)
     ASSERT_TRUE(reply);
     const auto attach_to = [&](const char* device, std::uint32_t number) {
         const auto results = answer<std::vector<QueuePairResult>>([&](auto done) {
-            service->attach(PeerId{1}, reply->session, {queue_pair(device, number)}, std::move(done));
+            service->session_calls().attach(PeerId{1}, reply->session, {queue_pair(device, number)}, std::move(done));
         });
         return results && !results->at(0).error;
     };
     const auto detach = [&](std::uint32_t number) {
-        return answer<void>(
-            [&](auto done) { service->detach(PeerId{1}, reply->session, "mlx5_0", number, std::move(done)); });
+        return answer<void>([&](auto done) {
+            service->session_calls().detach(PeerId{1}, reply->session, "mlx5_0", number, std::move(done));
+        });
     };
-    const auto session = [&] { return *service->session(reply->session); };
+    const auto session = [&] { return *service->sessions().with_queue_pairs(reply->session); };
     ASSERT_TRUE(attach_to("mlx5_1", 20));
     ASSERT_TRUE(release("mlx5_0"));
     settle();
@@ -336,7 +339,7 @@ TEST_F(ServiceDevices, ADeviceThatGoesTakesOnlyItsOwnQueuePairs)
     EXPECT_EQ(session().grant.losses, 1U);
     EXPECT_FALSE(attach_to("mlx5_0", 10));
 
-    service->enable("mlx5_0", [](const Result<Results>&) {});
+    service->device_control().enable("mlx5_0", [](const Result<Results>&) {});
     settle();
     nic = &add_device("mlx5_0");
     settle();
@@ -349,8 +352,8 @@ TEST_F(ServiceDevices, ADeviceThatGoesTakesOnlyItsOwnQueuePairs)
     EXPECT_EQ(session().queue_pairs.size(), 2U);
 
     other.replug();
-    service->remove_device("mlx5_0/1");
-    service->remove_device("mlx5_1/1");
+    service->device_control().remove("mlx5_0/1");
+    service->device_control().remove("mlx5_1/1");
     EXPECT_EQ(session().state, SessionState::Detached);
     EXPECT_EQ(session().grant.losses, 3U);
 }
@@ -361,12 +364,12 @@ TEST_F(ServiceDevices, ReleasedItIsLeftAloneByTheNextDaemonToo)
     ASSERT_TRUE(release("mlx5_0"));
     settle();
     start();
-    EXPECT_FALSE(service->wanted(info.node_guid, info.port));
-    EXPECT_EQ(service->released_devices(), std::vector<std::string>{"mlx5_0/1"});
-    service->enable("mlx5_0", [](const Result<Results>&) {});
+    EXPECT_FALSE(service->device_control().wanted({info.node_guid, info.port}));
+    EXPECT_EQ(service->devices().released_keys(), std::vector<std::string>{"mlx5_0/1"});
+    service->device_control().enable("mlx5_0", [](const Result<Results>&) {});
     settle();
     start();
-    EXPECT_TRUE(service->wanted(info.node_guid, info.port));
+    EXPECT_TRUE(service->device_control().wanted({info.node_guid, info.port}));
 }
 
 // Which end a call of enable() for a released device comes to.
@@ -376,9 +379,9 @@ protected:
     {
         ServiceDevices::SetUp();
         ASSERT_TRUE(release("mlx5_0"));
-        service->on_wanted_again([this](Guid node_guid, std::uint32_t port) {
+        service->device_control().on_wanted_again([this](Guid node_guid, std::uint32_t port) {
             if (refuses) {
-                service->device_refused(node_guid, port, "no uverbs device");
+                service->device_control().refused({node_guid, port}, "no uverbs device");
             }
         });
     }
@@ -406,7 +409,7 @@ TEST_F(ServiceEnable, SaysWhyTheDeviceIsNotTaken)
 TEST_F(ServiceEnable, WaitsForSomeTimeOnly)
 {
     std::optional<Result<Results>> got;
-    service->enable("mlx5_0", [&](Result<Results> result) { got.emplace(std::move(result)); });
+    service->device_control().enable("mlx5_0", [&](Result<Results> result) { got.emplace(std::move(result)); });
     loop.run_until_rest();
     EXPECT_FALSE(got);
     loop.advance(std::chrono::seconds(19));
@@ -422,9 +425,9 @@ TEST_F(ServiceEnable, OfAllWaitsForThoseThatComeAndNotForThoseThatAreAway)
     add_device("mlx5_2");
     ASSERT_TRUE(disable("mlx5_1"));
     ASSERT_TRUE(disable("mlx5_2"));
-    service->remove_device("mlx5_2/1");
+    service->device_control().remove("mlx5_2/1");
     std::optional<Result<Results>> got;
-    service->enable("", [&](Result<Results> result) { got.emplace(std::move(result)); });
+    service->device_control().enable("", [&](Result<Results> result) { got.emplace(std::move(result)); });
     settle();
     EXPECT_FALSE(got);
     devices = 0;
@@ -442,12 +445,12 @@ TEST_F(ServiceEnable, OfAllWaitsForThoseThatComeAndNotForThoseThatAreAway)
 TEST_F(ServiceDevices, AReleasedDeviceIsBusyUntilItsFilesAreClosed)
 {
     std::optional<Result<Results>> got;
-    service->release_device("mlx5_0", [&](Result<Results> result) { got.emplace(std::move(result)); });
-    ASSERT_TRUE(loop.run_until([&] { return !service->device("mlx5_0/1"); }));
+    service->device_control().release("mlx5_0", [&](Result<Results> result) { got.emplace(std::move(result)); });
+    ASSERT_TRUE(loop.run_until([&] { return !service->devices().status("mlx5_0/1"); }));
     ASSERT_FALSE(got);
-    EXPECT_EQ(service->find_device("mlx5_0").error().code, ErrorCode::Busy);
+    EXPECT_EQ(service->devices().find_key("mlx5_0").error().code, ErrorCode::Busy);
     ASSERT_TRUE(loop.run_until([&] { return got.has_value(); }));
-    EXPECT_EQ(service->find_device("mlx5_0").error().code, ErrorCode::UnknownDevice);
+    EXPECT_EQ(service->devices().find_key("mlx5_0").error().code, ErrorCode::UnknownDevice);
 }
 
 TEST_F(ServiceDevices, ReleaseWaitsForAQueuePairThatIsBusyAndNothingIsPlacedMeanwhile)
@@ -456,13 +459,13 @@ TEST_F(ServiceDevices, ReleaseWaitsForAQueuePairThatIsBusyAndNothingIsPlacedMean
     ASSERT_TRUE(reply);
     nic->firmware().faults().busy(CommandKind::Attach, 6);
     std::optional<Result<Results>> got;
-    service->release_device("mlx5_0", [&](Result<Results> result) { got.emplace(std::move(result)); });
+    service->device_control().release("mlx5_0", [&](Result<Results> result) { got.emplace(std::move(result)); });
     EXPECT_EQ(release("mlx5_0").error().code, ErrorCode::Busy);
     settle();
     ASSERT_FALSE(got);
     ASSERT_EQ(attach(*reply, 11).error->code, ErrorCode::Busy);
     ASSERT_TRUE(reload().accepted);
-    service->peer_gone(PeerId{1});
+    service->session_calls().peer_gone(PeerId{1});
     settle();
     loop.advance(std::chrono::milliseconds(100));
     ASSERT_TRUE(loop.run_until([&] { return got.has_value(); }));

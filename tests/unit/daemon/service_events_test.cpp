@@ -62,14 +62,14 @@ TEST_F(ServiceEventsTest, APolicyIsAppliedOrRejected)
     EXPECT_TRUE(reload().accepted);
     const auto applied = only(LogEvent::PolicyApplied);
     EXPECT_EQ(applied.level, LogLevel::Notice);
-    EXPECT_EQ(applied.field("REVISION"), service->policy()->revision);
+    EXPECT_EQ(applied.field("REVISION"), service->in_force().policy()->revision);
 
     journal.clear();
     policy("version: 1\nqos-levels: [{name: DEFAULT, sl: 99}]\n");
     EXPECT_FALSE(reload().accepted);
     const auto rejected = only(LogEvent::PolicyRejected);
     EXPECT_EQ(rejected.level, LogLevel::Error);
-    EXPECT_EQ(rejected.field("REVISION"), service->policy()->revision);
+    EXPECT_EQ(rejected.field("REVISION"), service->in_force().policy()->revision);
     EXPECT_THAT(rejected.message, HasSubstr("policy.yaml:2:34: error"));
 }
 
@@ -86,7 +86,7 @@ TEST_F(ServiceEventsTest, ClientsComeAndGo)
     EXPECT_EQ(attached.field("PID"), "4711");
     EXPECT_EQ(attached.field("UNIT"), "job.service");
 
-    service->peer_gone(PeerId{1});
+    service->session_calls().peer_gone(PeerId{1});
     const auto gone = only(LogEvent::ClientGone);
     EXPECT_EQ(gone.message, "client of uid 1000, pid 4711 in job.service is gone: session 1 ends with 1 queue pair");
     EXPECT_EQ(gone.field("SESSION"), "1");
@@ -129,7 +129,7 @@ TEST_F(ServiceEventsTest, RefusedQueuePairsHaveOneLineForACall)
 TEST_F(ServiceEventsTest, DriftIsOneLineForADevice)
 {
     change_an_element();
-    loop.advance(service->settings().drift_interval);
+    loop.advance(service->in_force().settings().drift_interval);
     const auto repaired = only(LogEvent::DriftRepaired);
     EXPECT_EQ(repaired.level, LogLevel::Warning);
     EXPECT_EQ(repaired.field("DEVICE"), "mlx5_0/1");
@@ -139,7 +139,8 @@ TEST_F(ServiceEventsTest, DriftIsOneLineForADevice)
 
     journal.clear();
     change_an_element();
-    ASSERT_TRUE(answer<std::vector<DeviceDrift>>([&](auto done) { service->verify("", std::move(done)); }));
+    ASSERT_TRUE(
+        answer<std::vector<DeviceDrift>>([&](auto done) { service->device_control().verify("", std::move(done)); }));
     EXPECT_THAT(only(LogEvent::DriftFound).message, HasSubstr("1 element drifted, and not repaired: "));
     EXPECT_THAT(journal.of(LogEvent::DriftRepaired), IsEmpty());
 }
@@ -160,7 +161,7 @@ TEST_F(ServiceEventsTest, ADeviceIsLostAndComesBack)
     EXPECT_EQ(only(LogEvent::DevicePresent).message, "mlx5_0/1 answers again, and has its tree");
 
     journal.clear();
-    service->remove_device("mlx5_1/1");
+    service->device_control().remove("mlx5_1/1");
     EXPECT_EQ(only(LogEvent::DeviceLost).level, LogLevel::Notice) << "nobody used it";
 }
 

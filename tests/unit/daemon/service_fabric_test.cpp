@@ -46,7 +46,7 @@ protected:
     void reread()
     {
         bool done = false;
-        service->reread_fabric([&done] { done = true; });
+        service->fabric().reread([&done] { done = true; });
         EXPECT_TRUE(loop.run_until([&done] { return done; }));
         settle();
     }
@@ -59,8 +59,8 @@ protected:
         EXPECT_TRUE(reply);
         return reply->session;
     }
-    std::string level_of(SessionId id) { return service->session(id)->grant.level; }
-    std::string leaf_of(SessionId id) { return service->session(id)->queue_pairs.at(0).leaf; }
+    std::string level_of(SessionId id) { return service->sessions().with_queue_pairs(id)->grant.level; }
+    std::string leaf_of(SessionId id) { return service->sessions().with_queue_pairs(id)->queue_pairs.at(0).leaf; }
 
     void session_changed(SessionId id, bool grant_changed) override
     {
@@ -101,10 +101,10 @@ qos-match-rules: [{destination: [storage], qos-level-name: rpc}]
     ASSERT_EQ(level_of(session), "rpc");
     fabric(kOtherName);
     reread();
-    const auto lost = service->session(session)->grant.lost;
+    const auto lost = service->sessions().with_queue_pairs(session)->grant.lost;
     ASSERT_NE(lost, nullptr);
     EXPECT_EQ(lost->reason, LossReason::NoRule);
-    EXPECT_THAT(service->session(session)->grant.reason,
+    EXPECT_THAT(service->sessions().with_queue_pairs(session)->grant.reason,
                 StartsWith("it has no level since the change of the fabric or of ports of "));
     EXPECT_THAT(journal.lines(),
                 Contains(StartsWith("no rule leads to level rpc: 1 session with 1 queue pair loses it")));
@@ -116,7 +116,7 @@ qos-match-rules: [{destination: [storage], qos-level-name: rpc}]
 TEST_F(ServiceFabricTest, ANewNameInTheFabricFileMovesASessionAndItsQueuePair)
 {
     fabric(kOtherName);
-    start().add_observer(*this);
+    start().context().add_observer(*this);
     ModelBackend& nic = add_device("mlx5_0");
     const SessionId session = to_target();
     ASSERT_EQ(level_of(session), "DEFAULT");
@@ -144,7 +144,7 @@ TEST_F(ServiceFabricTest, ANewNameInTheFabricFileMovesASessionAndItsQueuePair)
 TEST_F(ServiceFabricTest, AnotherPortWithALidMovesWhoIsConnectedToIt)
 {
     fabric("version: 1\nports: [{guid: 0x77, description: target HCA-1}]\n");
-    start().add_observer(*this);
+    start().context().add_observer(*this);
     add_device("mlx5_0");
     auto request = asking_for("", "mlx5_0", {1});
     request.request.destination = Lid{17};
@@ -166,7 +166,7 @@ TEST_F(ServiceFabricTest, AnotherPortWithALidMovesWhoIsConnectedToIt)
 TEST_F(ServiceFabricTest, AFileThatChangesNoGroupWritesNothing)
 {
     fabric(kTarget);
-    start().add_observer(*this);
+    start().context().add_observer(*this);
     ModelBackend& nic = add_device("mlx5_0");
     const SessionId session = to_target();
     ASSERT_EQ(level_of(session), "rpc");
@@ -187,10 +187,10 @@ TEST_F(ServiceFabricTest, AFileThatIsGoneIsAnEmptyFabricAndSaysSo)
     add_device("mlx5_0");
     const SessionId session = to_target();
     ASSERT_EQ(level_of(session), "rpc");
-    std::filesystem::remove(service->fabric_file());
+    std::filesystem::remove(service->fabric().file());
     reread();
     EXPECT_EQ(level_of(session), "DEFAULT");
-    EXPECT_TRUE(service->fabric_diagnostics().empty());
+    EXPECT_TRUE(service->in_force().fabric_diagnostics.empty());
     EXPECT_THAT(journal.lines(),
                 Contains(HasSubstr("the fabric file is gone: nothing is known of the fabric anymore")));
 }
@@ -198,7 +198,7 @@ TEST_F(ServiceFabricTest, AFileThatIsGoneIsAnEmptyFabricAndSaysSo)
 TEST_F(ServiceFabricTest, ABrokenFileKeepsWhatWasKnownAndIsToldOnce)
 {
     fabric(kTarget);
-    start().add_observer(*this);
+    start().context().add_observer(*this);
     ModelBackend& nic = add_device("mlx5_0");
     const SessionId session = to_target();
     nic.clear_log();
@@ -207,14 +207,14 @@ TEST_F(ServiceFabricTest, ABrokenFileKeepsWhatWasKnownAndIsToldOnce)
     reread();
     EXPECT_EQ(level_of(session), "rpc");
     EXPECT_THAT(writes(nic), IsEmpty());
-    EXPECT_THAT(render(service->fabric_diagnostics(), Colour::Off),
+    EXPECT_THAT(render(service->in_force().fabric_diagnostics, Colour::Off),
                 HasSubstr("fabric.yaml:2:22: error: unknown key `descripton`"));
     EXPECT_EQ(fabrics, 1);
     EXPECT_EQ(times_logged("the fabric file cannot be used; the fabric known so far stays in use:"), 1);
 
     fabric(kTarget);
     reread();
-    EXPECT_TRUE(service->fabric_diagnostics().empty());
+    EXPECT_TRUE(service->in_force().fabric_diagnostics.empty());
     EXPECT_EQ(fabrics, 2);
     EXPECT_THAT(journal.lines(), Contains(HasSubstr("can be used again")));
 }
@@ -224,15 +224,15 @@ TEST_F(ServiceFabricTest, ABrokenFileAtTheStartIsNoReasonToBeWithoutThePolicy)
     fabric("version: 1\nports: 7\n");
     start();
     EXPECT_TRUE(started.accepted);
-    EXPECT_TRUE(service->policy());
-    EXPECT_TRUE(service->last_reload().accepted);
-    EXPECT_THAT(render(service->fabric_diagnostics(), Colour::Off), HasSubstr("fabric.yaml:2:8: error"));
+    EXPECT_TRUE(service->in_force().policy());
+    EXPECT_TRUE(service->in_force().last_reload.accepted);
+    EXPECT_THAT(render(service->in_force().fabric_diagnostics, Colour::Off), HasSubstr("fabric.yaml:2:8: error"));
     add_device("mlx5_0");
     const SessionId session = to_target();
     EXPECT_EQ(level_of(session), "DEFAULT");
     fabric(kTarget);
     reread();
-    EXPECT_TRUE(service->fabric_diagnostics().empty());
+    EXPECT_TRUE(service->in_force().fabric_diagnostics.empty());
     EXPECT_EQ(level_of(session), "rpc");
 }
 
@@ -243,14 +243,14 @@ TEST_F(ServiceFabricTest, OnlyAFileThatWasTouchedIsReadAgain)
     add_device("mlx5_0");
     const auto look = [this] {
         bool done = false;
-        service->look_at_fabric([&done] { done = true; });
+        service->fabric().look([&done] { done = true; });
         EXPECT_TRUE(loop.run_until([&done] { return done; }));
     };
     journal.clear();
     look();
     EXPECT_THAT(journal.lines(), IsEmpty());
     root.write("/etc/rdma-qos/new", kOtherName);
-    std::filesystem::rename(root.path() / "etc/rdma-qos/new", service->fabric_file());
+    std::filesystem::rename(root.path() / "etc/rdma-qos/new", service->fabric().file());
     look();
     EXPECT_THAT(journal.lines(), Contains(HasSubstr("the fabric file was read again")));
 }
@@ -262,7 +262,7 @@ TEST_F(ServiceFabricTest, AReloadThatIsAcceptedClearsTheError)
     EXPECT_FALSE(reload().accepted) << "a reload is all or nothing";
     fabric(kTarget);
     EXPECT_TRUE(reload().accepted);
-    EXPECT_TRUE(service->fabric_diagnostics().empty());
+    EXPECT_TRUE(service->in_force().fabric_diagnostics.empty());
 }
 
 class ServicePortsTest : public ServiceFabricTest {
@@ -287,7 +287,7 @@ protected:
 
 TEST_F(ServicePortsTest, AP_KeyThatALocalPortGainsCounts)
 {
-    start().add_observer(*this);
+    start().context().add_observer(*this);
     ModelBackend& nic = add_device("mlx5_0");
     const SessionId session = from_port(nic);
     ASSERT_EQ(level_of(session), "DEFAULT");
@@ -341,7 +341,7 @@ TEST_F(ServicePortsTest, WhatIsSeenToDifferIsAskedEvenWithoutAnEvent)
     nic.set_addresses({}, {0x8012}, "host");
     wait_for_ports();
     ASSERT_EQ(level_of(session), "DEFAULT");
-    service->port_changed(nic.info().node_guid, nic.info().port);
+    service->device_control().port_changed({nic.info().node_guid, nic.info().port});
     wait_for_ports();
     EXPECT_EQ(level_of(session), "bulk");
 }
@@ -367,7 +367,7 @@ TEST_F(ServicePortsTest, SessionsFollowADeviceThatComesAndGoes)
     add_device("mlx5_1");
     EXPECT_EQ(level_of(reply->session), "rpc");
     EXPECT_EQ(leaf_of(reply->session), "/rpc");
-    service->remove_device("mlx5_1/1");
+    service->device_control().remove("mlx5_1/1");
     settle();
     EXPECT_EQ(level_of(reply->session), "DEFAULT");
 }
@@ -385,13 +385,14 @@ TEST_F(ServicePortsTest, APortIsTheSourceOfWhatLeavesByIt)
     elsewhere.path.source = Guid{0x99};    // as the program says
     elsewhere.has_path = true;
     const auto attached = answer<std::vector<QueuePairResult>>(
-        [&](auto done) { service->attach(PeerId{1}, reply->session, {elsewhere}, std::move(done)); });
+        [&](auto done) { service->session_calls().attach(PeerId{1}, reply->session, {elsewhere}, std::move(done)); });
     ASSERT_TRUE(attached);
     EXPECT_EQ(attached->at(0).level, "DEFAULT");
     ASSERT_TRUE(reload().accepted);
     settle();
     EXPECT_EQ(answer<std::vector<QueuePairResult>>([&](auto done) {
-                  service->attach(PeerId{1}, reply->session, {queue_pair("mlx5_0", 1)}, std::move(done));
+                  service->session_calls().attach(PeerId{1}, reply->session, {queue_pair("mlx5_0", 1)},
+                                                  std::move(done));
               })
                   ->at(0)
                   .level,

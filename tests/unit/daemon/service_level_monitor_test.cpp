@@ -40,7 +40,7 @@ protected:
         capabilities.pacing.supported_types = capabilities.attachable;
         auto backend = std::make_unique<ModelBackend>(new_device("mlx5_0"), capabilities, nullptr, mode);
         nic = backend.get();
-        service->add_device(std::move(backend));
+        service->device_control().add(std::move(backend));
         settle();
     }
     SessionId join(const std::string& level, std::uint32_t number, std::uint64_t peer)
@@ -60,12 +60,12 @@ protected:
         settle();
         return writes(*nic);
     }
-    QueuePairResult result(SessionId id) { return service->session(id)->queue_pairs.at(0); }
-    Grant grant(SessionId id) { return service->session(id)->grant; }
+    QueuePairResult result(SessionId id) { return service->sessions().with_queue_pairs(id)->queue_pairs.at(0); }
+    Grant grant(SessionId id) { return service->sessions().with_queue_pairs(id)->grant; }
     std::vector<std::string> elements()
     {
         std::vector<std::string> paths;
-        for (const auto& [id, element] : service->device("mlx5_0/1")->snapshot->actual.elements) {
+        for (const auto& [id, element] : service->devices().status("mlx5_0/1")->snapshot->actual.elements) {
             paths.push_back(element.path.text());
         }
         std::ranges::sort(paths);
@@ -101,7 +101,7 @@ TEST_F(ServiceLevelMonitor, IsGrantedAndNotWritten)
     EXPECT_FALSE(result(id).rate);
     EXPECT_EQ(grant(id).cause, kLevelMonitor);
     std::optional<Metrics> all;
-    service->metrics([&all](Metrics got) { all = std::move(got); });
+    service->metrics().collect([&all](Metrics got) { all = std::move(got); });
     ASSERT_TRUE(loop.run_until([&all] { return all.has_value(); }));
     EXPECT_THAT(all->policy->monitored, ElementsAre("new"));
     const DeviceMetrics metrics = all->devices.at(0);
@@ -174,7 +174,8 @@ TEST_F(ServiceLevelMonitor, ARateThatAProgramSetsWaitsForTheLevel)
     const auto id = join("new", 7, 1);
     nic->clear_log();
     const RateLimit rate{Bandwidth::from_gbps(2), {}, {}};
-    EXPECT_TRUE(answer<void>([&](auto done) { service->set_rate(PeerId{1}, id, "mlx5_0", 7, rate, std::move(done)); }));
+    EXPECT_TRUE(answer<void>(
+        [&](auto done) { service->session_calls().set_rate(PeerId{1}, id, "mlx5_0", 7, rate, std::move(done)); }));
     settle();
     EXPECT_THAT(writes(*nic), IsEmpty());
     EXPECT_FALSE(result(id).rate);
@@ -196,7 +197,7 @@ TEST_F(ServiceLevelMonitor, AQueuePairThatCannotBeTakenOutIsAnError)
     EXPECT_NE(result(id).cause, kLevelMonitor);
     EXPECT_FALSE(result(id).enforced);
     nic->firmware().faults().clear();
-    service->reconcile("mlx5_0/1", [](const auto&) {});
+    service->device_control().reconcile("mlx5_0/1", [](const auto&) {});
     settle();
     EXPECT_EQ(result(id).cause, kLevelMonitor) << result(id).reason;
     EXPECT_THAT(elements(), ElementsAre("/", "/rpc"));
@@ -236,22 +237,22 @@ TEST_F(MonitoredAdoption, NoDeviceFileIsTakenForIt)
                 Pair(kLevelMonitor, "level rpc is only monitored (`mode: monitor`): with `enforce`, it would "
                                     "be adopted, and its class would be /rpc"));
     EXPECT_EQ(service->host().standing(seen).level, "rpc");
-    const LevelUse use = service->level_uses()["rpc"];
+    const LevelUse use = service->sessions().level_uses()["rpc"];
     EXPECT_EQ(use.queue_pairs, 1U);
     EXPECT_EQ(use.unregistered, 1U);
     std::optional<Metrics> metrics;
-    service->metrics([&](Metrics all) { metrics = std::move(all); });
+    service->metrics().collect([&](Metrics all) { metrics = std::move(all); });
     ASSERT_TRUE(until([&] { return metrics.has_value(); }));
     EXPECT_EQ(metrics->devices.at(0).levels.at("rpc").queue_pairs, 1U);
     EXPECT_EQ(refused(kLevelMonitor), 1U);
-    EXPECT_THAT(service->sessions(), IsEmpty());
+    EXPECT_THAT(service->sessions().ids(), IsEmpty());
 
     ASSERT_TRUE(reload_with(rules("enforce")).accepted);
     tell({seen});
     EXPECT_TRUE(comes_into("/rpc", 17));
-    EXPECT_EQ(service->level_uses()["rpc"].unregistered, 0U) << "it is counted once";
+    EXPECT_EQ(service->sessions().level_uses()["rpc"].unregistered, 0U) << "it is counted once";
     ASSERT_TRUE(reload_with(rules("monitor")).accepted);
-    EXPECT_TRUE(until([&] { return service->sessions().empty(); })) << "it is let go of";
+    EXPECT_TRUE(until([&] { return service->sessions().ids().empty(); })) << "it is let go of";
     EXPECT_TRUE(gets_word(kLevelMonitor, seen));
 }
 

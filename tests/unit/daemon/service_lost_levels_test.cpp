@@ -50,11 +50,11 @@ protected:
         EXPECT_TRUE(outcome.accepted) << outcome.to_text();
         return outcome.losses;
     }
-    SessionInfo info(SessionId id) { return service->session(id).value(); }
+    SessionInfo info(SessionId id) { return service->sessions().with_queue_pairs(id).value(); }
     PlanReport planned(const std::string& text)
     {
         auto report = answer<PlanReport>([&](auto done) {
-            service->plan(std::make_shared<SourceFile>(SourceFile{"next.yaml", text}), 0, std::move(done));
+            service->plans().plan(std::make_shared<SourceFile>(SourceFile{"next.yaml", text}), 0, std::move(done));
         });
         EXPECT_TRUE(report);
         return report ? std::move(*report) : PlanReport();
@@ -62,7 +62,7 @@ protected:
     Metrics metrics()
     {
         std::optional<Metrics> got;
-        service->metrics([&got](const Metrics& all) { got = all; });
+        service->metrics().collect([&got](const Metrics& all) { got = all; });
         EXPECT_TRUE(loop.run_until([&got] { return got.has_value(); }));
         return got.value_or(Metrics());
     }
@@ -108,7 +108,7 @@ TEST_F(ServiceLostLevelsTest, ALevelThatIsRemoved)
     EXPECT_EQ(record.level, "rpc");
     EXPECT_EQ(record.reason, LossReason::Removed);
     EXPECT_EQ(record.at, kNow);
-    EXPECT_EQ(record.revision, service->policy()->revision);
+    EXPECT_EQ(record.revision, service->in_force().policy()->revision);
     EXPECT_EQ(info(session).grant.reason, "it has no level since the reload of 2026-11-23T22:00:00Z (revision " +
                                               record.revision + "), which removed level rpc");
     const auto told = journal.of(LogEvent::LevelLost);
@@ -125,7 +125,7 @@ TEST_F(ServiceLostLevelsTest, ALevelThatIsRemoved)
     EXPECT_EQ(all.devices.at(0).unenforced_by_cause.at(kNoLevel), 2U);
     EXPECT_EQ(all.devices.at(0).queue_pairs_unscheduled, 1U) << "of the other session alone";
     EXPECT_FALSE(answer<std::vector<QueuePairResult>>([&](auto done) {
-                     service->attach(PeerId{1}, session, {queue_pair("mlx5_0", 9)}, std::move(done));
+                     service->session_calls().attach(PeerId{1}, session, {queue_pair("mlx5_0", 9)}, std::move(done));
                  })
                      ->at(0)
                      .error == std::nullopt);
@@ -240,7 +240,7 @@ TEST_F(ServiceLostLevelsTest, AQueuePairWithAChoiceOfItsOwn)
     own.path.service_id = 80;
     own.has_path = true;
     ASSERT_TRUE(answer<std::vector<QueuePairResult>>(
-        [&](auto done) { service->attach(PeerId{1}, session, {own}, std::move(done)); }));
+        [&](auto done) { service->session_calls().attach(PeerId{1}, session, {own}, std::move(done)); }));
     reload_with(levels);
     const SessionInfo after = info(session);
     EXPECT_EQ(after.grant.level, "rpc");

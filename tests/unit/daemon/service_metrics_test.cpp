@@ -33,7 +33,7 @@ protected:
     Metrics metrics()
     {
         std::optional<Metrics> got;
-        service->metrics([&got](Metrics all) { got = std::move(all); });
+        service->metrics().collect([&got](Metrics all) { got = std::move(all); });
         EXPECT_TRUE(loop.run_until([&got] { return got.has_value(); }));
         return got.value_or(Metrics{});
     }
@@ -55,7 +55,7 @@ TEST_F(ServiceMetrics, OfADaemonThatHasJustStarted)
     EXPECT_TRUE(all.service.last_good_reload);
     EXPECT_EQ(all.service.reloads_accepted + all.service.reloads_refused, 0U);
     ASSERT_TRUE(all.policy);
-    EXPECT_EQ(all.policy->revision, service->policy()->revision);
+    EXPECT_EQ(all.policy->revision, service->in_force().policy()->revision);
     EXPECT_EQ(all.policy->levels, 3U);
     EXPECT_EQ(all.policy->rules, 1U);
     EXPECT_GT(all.policy->match_index_bytes, 0U);
@@ -68,7 +68,7 @@ TEST_F(ServiceMetrics, OfADaemonThatHasJustStarted)
     EXPECT_EQ(nic0.elements_used, 4U);    // root, rpc, its others, bulk
     EXPECT_EQ(nic0.elements_used + nic0.elements_free, 8192U);
     EXPECT_EQ(nic0.leaves_used, 2U);
-    EXPECT_EQ(nic0.queue_limit, service->settings().limits.device_queue);
+    EXPECT_EQ(nic0.queue_limit, service->in_force().settings().limits.device_queue);
     EXPECT_EQ(of(nic0, OperationKind::Create).times.count(), 4U);
     EXPECT_EQ(of(nic0, OperationKind::Create).failed, 0U);
     EXPECT_GT(nic0.passes.count(), 0U);
@@ -81,7 +81,7 @@ TEST_F(ServiceMetrics, TellWhatAdoptionDoes)
     ASSERT_TRUE(reload().accepted);
     const AdoptionStatus adoption = metrics().adoption;
     EXPECT_EQ(adoption.setting, Unregistered::Adopt);
-    EXPECT_EQ(adoption, service->adoption());
+    EXPECT_EQ(adoption, service->adoption().status());
 }
 
 TEST_F(ServiceMetrics, SessionsQueuePairsAndLeavesPerLevel)
@@ -130,8 +130,9 @@ TEST_F(ServiceMetrics, FailuresRetriesAndDrift)
             ASSERT_TRUE(nic->firmware().drift(element.id, 99, 0));
         }
     }
-    loop.advance(service->settings().drift_interval);
-    ASSERT_TRUE(loop.run_until([this] { return service->device("mlx5_0/1")->snapshot->counters.drift_repaired > 0; }));
+    loop.advance(service->in_force().settings().drift_interval);
+    ASSERT_TRUE(loop.run_until(
+        [this] { return service->devices().status("mlx5_0/1")->snapshot->counters.drift_repaired > 0; }));
     const DeviceMetrics healed = device();
     EXPECT_EQ(healed.counters.drift_found, 1U);
     EXPECT_EQ(healed.counters.drift_repaired, 1U);
@@ -162,8 +163,9 @@ TEST_F(ServiceMetrics, AttachIsTimedUntilTheDeviceHasAnswered)
     nic->firmware().faults().delay(CommandKind::Attach, 30ms);
     const auto reply = register_as(PeerId{1}, process(1), asking_for("bulk"));
     ASSERT_TRUE(reply);
-    ASSERT_TRUE(answer<std::vector<QueuePairResult>>(
-        [&](auto done) { service->attach(PeerId{1}, reply->session, {queue_pair("mlx5_0", 10)}, std::move(done)); }));
+    ASSERT_TRUE(answer<std::vector<QueuePairResult>>([&](auto done) {
+        service->session_calls().attach(PeerId{1}, reply->session, {queue_pair("mlx5_0", 10)}, std::move(done));
+    }));
     const Metrics all = metrics();
     EXPECT_EQ(all.service.attach_calls.count(), 1U);
     EXPECT_DOUBLE_EQ(all.service.attach_calls.sum_seconds(), 0.03);
@@ -186,14 +188,15 @@ TEST_F(ServiceMetrics, ADeviceThatHangsDoesNotHoldThemUp)
 {
     test::HangingAttach hanging(*nic);
     std::optional<Result<RegisterReply>> registered;
-    service->register_session(PeerId{1}, process(1), asking_for("bulk", "mlx5_0", {10}),
-                              [&](Result<RegisterReply> reply) { registered.emplace(std::move(reply)); });
+    service->session_calls().register_session(
+        PeerId{1}, process(1), asking_for("bulk", "mlx5_0", {10}),
+        [&](Result<RegisterReply> reply) { registered.emplace(std::move(reply)); });
     // The device is asked for admission first; what hangs posts nothing that would wake the loop.
     ASSERT_TRUE(loop.run_until([&] { return hanging.hangs(); }));
     for (int round = 0; round < 3; ++round) {
         std::optional<Metrics> got;
-        service->metrics([&got](Metrics all) { got = std::move(all); });
-        service->metrics([&got](Metrics all) { got = std::move(all); });    // shares the first one's answer
+        service->metrics().collect([&got](Metrics all) { got = std::move(all); });
+        service->metrics().collect([&got](Metrics all) { got = std::move(all); });    // shares the first one's answer
         loop.advance(2s);
         ASSERT_TRUE(got);
         EXPECT_EQ(got->devices.at(0).port, std::nullopt);
@@ -210,8 +213,8 @@ TEST_F(ServiceMetrics, ADeviceThatGoesTakesItsNumbersAlong)
     const auto reply = register_as(PeerId{1}, process(1), asking_for("bulk", "mlx5_0", {10}));
     ASSERT_TRUE(reply);
     std::optional<Metrics> got;
-    service->metrics([&got](Metrics all) { got = std::move(all); });
-    service->remove_device("mlx5_0/1");
+    service->metrics().collect([&got](Metrics all) { got = std::move(all); });
+    service->device_control().remove("mlx5_0/1");
     ASSERT_TRUE(loop.run_until([&got] { return got.has_value(); }));
     EXPECT_TRUE(got->devices.empty());
     EXPECT_EQ(got->sessions_detached, 1U);

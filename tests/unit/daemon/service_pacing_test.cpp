@@ -44,13 +44,14 @@ protected:
     }
     Result<void> set_rate(SessionId id, std::uint32_t number, std::optional<RateLimit> rate, std::uint64_t peer = 1)
     {
-        return answer<void>(
-            [&](auto done) { service->set_rate(PeerId{peer}, id, "mlx5_0", number, rate, std::move(done)); });
+        return answer<void>([&](auto done) {
+            service->session_calls().set_rate(PeerId{peer}, id, "mlx5_0", number, rate, std::move(done));
+        });
     }
     static RateLimit mbps(std::uint64_t rate) { return {Bandwidth::from_mbps(rate), {}, {}}; }
     QueuePairResult result(SessionId id, std::uint32_t number)
     {
-        const SessionInfo info = *service->session(id);
+        const SessionInfo info = *service->sessions().with_queue_pairs(id);
         for (const auto& one : info.queue_pairs) {
             if (one.number == number) {
                 return one;
@@ -117,7 +118,8 @@ TEST_F(ServicePacing, WhereALeafHoldsTheRateItIsWholeMbits)
     EXPECT_TRUE(result(id, 10).enforced);
     for (const char* part : {"1 Mbit/s is held, 1.5 Mbit/s was asked", "`typical-packet` has no effect"}) {
         EXPECT_THAT(result(id, 10).reason, HasSubstr(part));
-        EXPECT_THAT(service->session(id)->grant.reason, HasSubstr(part)) << "the grant says the same";
+        EXPECT_THAT(service->sessions().with_queue_pairs(id)->grant.reason, HasSubstr(part))
+            << "the grant says the same";
     }
     const auto too_low = set_rate(id, 10, RateLimit{Bandwidth::from_kbps(500), {}, {}});
     EXPECT_EQ(too_low.error().code, ErrorCode::Unsupported);
@@ -221,7 +223,7 @@ TEST_F(ServicePacing, BeyondTheTableLimitsWaitForAFreeEntry)
     EXPECT_TRUE(set_rate(id, 12, mbps(5000))) << "the class's own limit has an entry already";
 
     nic->clear_log();
-    service->peer_gone(PeerId{2});
+    service->session_calls().peer_gone(PeerId{2});
     settle();
     EXPECT_TRUE(result(id, 11).enforced) << result(id, 11).reason;
     EXPECT_EQ(result(id, 11).rate, mbps(100));

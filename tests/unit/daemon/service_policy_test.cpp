@@ -51,7 +51,7 @@ TEST_F(ServicePolicyTest, AQueuePairThatIsBeingAdmittedTakesTheNewPolicy)
     test::HangingAttach hanging(nic);
     std::vector<std::vector<QueuePairResult>> answers;
     const auto attach = [&](std::uint32_t number) {
-        service->attach(PeerId{1}, session->session, {queue_pair("mlx5_0", number)}, [&](auto results) {
+        service->session_calls().attach(PeerId{1}, session->session, {queue_pair("mlx5_0", number)}, [&](auto results) {
             ASSERT_TRUE(results);
             answers.push_back(std::move(*results));
         });
@@ -59,10 +59,10 @@ TEST_F(ServicePolicyTest, AQueuePairThatIsBeingAdmittedTakesTheNewPolicy)
     attach(1);
     ASSERT_TRUE(loop.run_until([&] { return hanging.hangs(); }));
     attach(2);
-    const std::string before = service->policy()->revision;
+    const std::string before = service->in_force().policy()->revision;
     policy("version: 1\nqos-levels: [{name: DEFAULT}, {name: bulk, schedule: {share: 30, fair-by: process}}]\n");
-    service->reload([](const ReloadOutcome& outcome) { EXPECT_TRUE(outcome.accepted); });
-    ASSERT_TRUE(loop.run_until([&] { return service->policy()->revision != before; }));
+    service->reloads().reload([](const ReloadOutcome& outcome) { EXPECT_TRUE(outcome.accepted); });
+    ASSERT_TRUE(loop.run_until([&] { return service->in_force().policy()->revision != before; }));
     hanging.let_go();
     ASSERT_TRUE(loop.run_until([&] { return answers.size() == 2; }));
     settle();
@@ -76,20 +76,20 @@ TEST_F(ServicePolicyTest, ABrokenReloadChangesNothing)
     policy(with_shares(60, 30));
     start();
     ModelBackend& nic = add_device("mlx5_0");
-    const std::string before = service->policy()->revision;
+    const std::string before = service->in_force().policy()->revision;
     nic.clear_log();
     policy("version: 1\nqos-levels:\n  - {name: DEFAULT, sl: 99, schedul: 3}\n");
     const auto outcome = reload();
     EXPECT_FALSE(outcome.accepted);
     EXPECT_EQ(outcome.revision, before);
     EXPECT_GE(outcome.diagnostics.error_count(), 2U);
-    EXPECT_EQ(service->policy()->revision, before);
-    EXPECT_FALSE(service->last_reload().accepted);
-    EXPECT_EQ(service->last_reload().why_refused(), outcome.why_refused());
+    EXPECT_EQ(service->in_force().policy()->revision, before);
+    EXPECT_FALSE(service->in_force().last_reload.accepted);
+    EXPECT_EQ(service->in_force().last_reload.why_refused(), outcome.why_refused());
     EXPECT_TRUE(writes(nic).empty());
     policy(with_shares(60, 31));
     EXPECT_TRUE(reload().accepted);
-    EXPECT_TRUE(service->last_reload().accepted);
+    EXPECT_TRUE(service->in_force().last_reload.accepted);
 }
 
 TEST_F(ServicePolicyTest, APolicyTheDeviceCannotTakeIsRefusedOrDegradedBySetting)
@@ -104,28 +104,29 @@ TEST_F(ServicePolicyTest, APolicyTheDeviceCannotTakeIsRefusedOrDegradedBySetting
     EXPECT_NE(refused.to_text().find("rxe0/1"), std::string::npos) << refused.to_text();
     settings("version: 1\non-unsupported: degrade\n");
     const auto plan = [this](std::optional<std::shared_ptr<const SourceFile>> text) {
-        return answer<PlanReport>([&](auto done) { service->plan(std::move(text), 0, std::move(done)); }).value();
+        return answer<PlanReport>([&](auto done) { service->plans().plan(std::move(text), 0, std::move(done)); })
+            .value();
     };
     EXPECT_TRUE(plan(std::nullopt).accepted) << "by the settings that a reload would read";
     EXPECT_FALSE(plan(std::make_shared<SourceFile>(SourceFile{"p.yaml", with_shares(60, 30)})).accepted)
         << "by the running ones";
     const auto degraded = reload();
     EXPECT_TRUE(degraded.accepted);
-    EXPECT_EQ(service->device("rxe0/1")->state, DeviceState::Degraded);
-    EXPECT_FALSE(service->device("rxe0/1")->reason.empty());
+    EXPECT_EQ(service->devices().status("rxe0/1")->state, DeviceState::Degraded);
+    EXPECT_FALSE(service->devices().status("rxe0/1")->reason.empty());
 }
 
 TEST_F(ServicePolicyTest, ABrokenPolicyAtBootFallsBackToTheLastGoodOne)
 {
     policy(with_shares(60, 30));
-    const std::string good = start().policy()->revision;
+    const std::string good = start().in_force().policy()->revision;
     service.reset();
     policy("version: 1\nqos-levels: [{name: DEFAULT, sl: 99}]\n");
     start();
     EXPECT_FALSE(started.accepted);
-    ASSERT_TRUE(service->policy());
-    EXPECT_EQ(service->policy()->revision, good);
-    EXPECT_FALSE(service->last_reload().accepted);
+    ASSERT_TRUE(service->in_force().policy());
+    EXPECT_EQ(service->in_force().policy()->revision, good);
+    EXPECT_FALSE(service->in_force().last_reload.accepted);
     add_device("mlx5_0");
     EXPECT_TRUE(register_as(PeerId{1}, process(1), asking_for("rpc", "mlx5_0", {1})));
 }
@@ -134,14 +135,14 @@ TEST_F(ServicePolicyTest, ABrokenPolicyAtBootFallsBackToTheLastGoodOne)
 TEST_F(ServicePolicyTest, TheLastGoodOneRunsWithTheTransientFilesOfNow)
 {
     policy(with_shares(60, 30));
-    const std::size_t rules = start().policy()->rules.size();
+    const std::size_t rules = start().in_force().policy()->rules.size();
     const auto starts_with = [&](const std::string& transient) {
         service.reset();
         policy("version: 1\nqos-levels: [{name: DEFAULT, sl: 99}]\n");
         root.write("run/rdma-qos/policy.d/10-job.yaml", transient);
         start();
         EXPECT_FALSE(started.accepted);
-        return service->policy() ? service->policy()->rules.size() : 0;
+        return service->in_force().policy() ? service->in_force().policy()->rules.size() : 0;
     };
     EXPECT_EQ(starts_with("version: 1\nqos-match-rules: [{service-id: 5, qos-level-name: rpc}]\n"), rules + 1);
     EXPECT_EQ(starts_with("version: 1\nqos-match-rules: [{service-id: 5, qos-level-name: none}]\n"), rules);
@@ -152,7 +153,7 @@ TEST_F(ServicePolicyTest, WithoutAnyPolicyRequestsAreRefusedAndAReloadHeals)
     policy("version: 2\n");
     start();
     EXPECT_EQ(register_as(PeerId{1}, process(1), asking_for("rpc")).error().code, ErrorCode::InvalidPolicy);
-    EXPECT_FALSE(service->explain({}, *process(1)));
+    EXPECT_FALSE(service->paths().explain({}, *process(1)));
     policy(with_shares(60, 30));
     EXPECT_TRUE(reload().accepted);
     EXPECT_TRUE(register_as(PeerId{1}, process(1), asking_for("rpc")));
@@ -167,11 +168,11 @@ TEST_F(ServicePolicyTest, ALevelThatVanishesTakesItsQueuePairsOutAndSaysSo)
     ASSERT_TRUE(reply);
     policy("version: 1\nqos-levels: [{name: DEFAULT, sl: 0}, {name: bulk, schedule: {share: 1}}]\n");
     ASSERT_TRUE(reload().accepted);
-    const auto info = *service->session(reply->session);
+    const auto info = *service->sessions().with_queue_pairs(reply->session);
     EXPECT_FALSE(info.grant.enforced);
     EXPECT_NE(info.grant.reason.find("rpc"), std::string::npos) << info.grant.reason;
     EXPECT_EQ(info.queue_pairs.at(0).leaf, "");
-    EXPECT_EQ(service->device("mlx5_0/1")->queue_pairs_inside, 0U);
+    EXPECT_EQ(service->devices().status("mlx5_0/1")->queue_pairs_inside, 0U);
 }
 
 TEST_F(ServicePolicyTest, QueuePairsMoveWithTheirRule)
@@ -187,7 +188,7 @@ TEST_F(ServicePolicyTest, QueuePairsMoveWithTheirRule)
     EXPECT_EQ(reply->queue_pairs[0].leaf, "/rpc");
     policy(levels + "qos-match-rules: [{service-id: [7], qos-level-name: bulk}]\n");
     ASSERT_TRUE(reload().accepted);
-    const auto info = *service->session(reply->session);
+    const auto info = *service->sessions().with_queue_pairs(reply->session);
     EXPECT_EQ(info.grant.level, "bulk");
     EXPECT_EQ(info.queue_pairs.at(0).leaf, "/bulk");
     EXPECT_TRUE(info.queue_pairs.at(0).enforced);
@@ -202,7 +203,7 @@ TEST_F(ServicePolicyTest, APlanIsWhatTheReloadThenDoes)
     nic.clear_log();
     const std::string next = with_shares(60, 30) + "  - {name: new, schedule: {share: 5, max-rate: 1Gbps}}\n";
     const auto planned = answer<PlanReport>([&](auto done) {
-        service->plan(std::make_shared<SourceFile>(SourceFile{"next.yaml", next}), 0, std::move(done));
+        service->plans().plan(std::make_shared<SourceFile>(SourceFile{"next.yaml", next}), 0, std::move(done));
     });
     ASSERT_TRUE(planned) << planned.error().message;
     ASSERT_EQ(planned->devices.size(), 1U);
@@ -230,11 +231,11 @@ TEST_F(ServicePolicyTest, APlanSaysThatASessionMovesThatHasDetachedItsQueuePairs
     request.request.service_id = 80;
     const auto reply = register_as(PeerId{1}, process(1), request);
     ASSERT_TRUE(reply);
-    ASSERT_TRUE(
-        answer<void>([&](auto done) { service->detach(PeerId{1}, reply->session, "mlx5_0", 1, std::move(done)); }));
+    ASSERT_TRUE(answer<void>(
+        [&](auto done) { service->session_calls().detach(PeerId{1}, reply->session, "mlx5_0", 1, std::move(done)); }));
     const std::string next = with_shares(60, 30) + "qos-match-rules:\n  - {service-id: [80], qos-level-name: bulk}\n";
     const auto planned = answer<PlanReport>([&](auto done) {
-        service->plan(std::make_shared<SourceFile>(SourceFile{"next.yaml", next}), 0, std::move(done));
+        service->plans().plan(std::make_shared<SourceFile>(SourceFile{"next.yaml", next}), 0, std::move(done));
     });
     ASSERT_TRUE(planned) << planned.error().message;
     ASSERT_EQ(planned->sessions.size(), 1U);
@@ -258,7 +259,7 @@ TEST_F(ServicePolicyTest, APlanSaysWhoMoves)
     ASSERT_TRUE(register_as(PeerId{3}, process(3), asking_for("bulk", "mlx5_0", {3})));
     const std::string next = with_shares(60, 30) + "qos-match-rules:\n  - {service-id: [80], qos-level-name: bulk}\n";
     const auto planned = answer<PlanReport>([&](auto done) {
-        service->plan(std::make_shared<SourceFile>(SourceFile{"next.yaml", next}), 0, std::move(done));
+        service->plans().plan(std::make_shared<SourceFile>(SourceFile{"next.yaml", next}), 0, std::move(done));
     });
     ASSERT_TRUE(planned) << planned.error().message;
     EXPECT_TRUE(planned->levels.empty());
@@ -283,16 +284,16 @@ TEST_F(ServicePolicyTest, CheckReportsWithoutTakingThePolicy)
     policy(with_shares(60, 30));
     start();
     add_device("mlx5_0");
-    const std::string before = service->policy()->revision;
+    const std::string before = service->in_force().policy()->revision;
     const auto outcome = answer<ReloadOutcome>([&](auto done) {
-        service->check(std::make_shared<SourceFile>(
-                           SourceFile{"next.yaml", "version: 1\nbogus: 1\nqos-levels: [{name: DEFAULT}]\n"}),
-                       0, std::move(done));
+        service->plans().check(std::make_shared<SourceFile>(
+                                   SourceFile{"next.yaml", "version: 1\nbogus: 1\nqos-levels: [{name: DEFAULT}]\n"}),
+                               0, std::move(done));
     });
     ASSERT_TRUE(outcome);
     EXPECT_FALSE(outcome->accepted);
     EXPECT_EQ(outcome->why_refused().find("next.yaml:2:1: "), 0U) << outcome->why_refused();
-    EXPECT_EQ(service->policy()->revision, before);
+    EXPECT_EQ(service->in_force().policy()->revision, before);
 }
 
 // Whole files are not kept for them.
@@ -302,21 +303,22 @@ TEST_F(ServicePolicyTest, DiagnosticsAreKeptWithTheirLinesAlone)
     start();
     policy("version: 1\nbogus: hidden\nqos-levels: [{name: DEFAULT}]\n");
     EXPECT_FALSE(reload().accepted);
-    const Diagnostics& kept = service->last_reload().diagnostics;
+    const Diagnostics& kept = service->in_force().last_reload.diagnostics;
     ASSERT_EQ(kept.error_count(), 1U);
     EXPECT_EQ(kept.all().front().location.file->text, "bogus: hidden");
     EXPECT_NE(render(kept, Colour::Off).find("    2 | bogus: hidden\n"), std::string::npos)
         << render(kept, Colour::Off);
     EXPECT_EQ(render(kept, Colour::Off, Quote::Nothing).find("hidden"), std::string::npos);
-    EXPECT_EQ(service->last_reload().why_refused().find("/etc/rdma-qos/policy.yaml:2:1: unknown key `bogus`"), 0U)
-        << service->last_reload().why_refused();
+    EXPECT_EQ(service->in_force().last_reload.why_refused().find("/etc/rdma-qos/policy.yaml:2:1: unknown key `bogus`"),
+              0U)
+        << service->in_force().last_reload.why_refused();
 
     root.write("/etc/rdma-qos/fabric.yaml", "version: 1\nports: hidden\n");
     bool read = false;
-    service->reread_fabric([&read] { read = true; });
+    service->fabric().reread([&read] { read = true; });
     ASSERT_TRUE(loop.run_until([&read] { return read; }));
-    ASSERT_EQ(service->fabric_diagnostics().error_count(), 1U);
-    EXPECT_EQ(service->fabric_diagnostics().all().front().location.file->text, "ports: hidden");
+    ASSERT_EQ(service->in_force().fabric_diagnostics.error_count(), 1U);
+    EXPECT_EQ(service->in_force().fabric_diagnostics.all().front().location.file->text, "ports: hidden");
 }
 
 TEST_F(ServicePolicyTest, APlanOfABrokenPolicyIsItsDiagnostics)
@@ -325,9 +327,9 @@ TEST_F(ServicePolicyTest, APlanOfABrokenPolicyIsItsDiagnostics)
     start();
     add_device("mlx5_0");
     const auto plan = answer<PlanReport>([&](auto done) {
-        service->plan(std::make_shared<SourceFile>(
-                          SourceFile{"mine.yaml", "version: 1\nbogus: mine\nqos-levels: [{name: DEFAULT}]\n"}),
-                      1000, std::move(done));
+        service->plans().plan(std::make_shared<SourceFile>(
+                                  SourceFile{"mine.yaml", "version: 1\nbogus: mine\nqos-levels: [{name: DEFAULT}]\n"}),
+                              1000, std::move(done));
     });
     ASSERT_TRUE(plan) << to_string(plan.error());
     EXPECT_FALSE(plan->accepted);
@@ -355,8 +357,8 @@ TEST_F(ServicePolicyTest, RulesThatCanNeverMatchAreWarnings)
     const auto reloaded = reload();
     EXPECT_TRUE(reloaded.accepted);
     EXPECT_TRUE(is_in(reloaded.diagnostics)) << reloaded.to_text();
-    EXPECT_TRUE(is_in(service->last_reload().diagnostics));
-    const auto plan = answer<PlanReport>([&](auto done) { service->plan(std::nullopt, 0, std::move(done)); });
+    EXPECT_TRUE(is_in(service->in_force().last_reload.diagnostics));
+    const auto plan = answer<PlanReport>([&](auto done) { service->plans().plan(std::nullopt, 0, std::move(done)); });
     ASSERT_TRUE(plan) << to_string(plan.error());
     EXPECT_TRUE(plan->accepted);
     EXPECT_TRUE(is_in(plan->diagnostics));
@@ -369,7 +371,7 @@ TEST_F(ServicePolicyTest, TextsOfUsersAreShortAndOneAtATime)
     const auto longer = std::make_shared<SourceFile>(
         SourceFile{"long.yaml", with_shares(60, 30) + "#" + std::string(1U << 20U, 'x') + "\n"});
     const auto check = [this](Account account, const std::shared_ptr<const SourceFile>& text) {
-        return answer<ReloadOutcome>([&](auto done) { service->check(text, account, std::move(done)); });
+        return answer<ReloadOutcome>([&](auto done) { service->plans().check(text, account, std::move(done)); });
     };
     EXPECT_EQ(check(1000, longer).error().code, ErrorCode::LimitReached);
     EXPECT_EQ(check(0, longer).error().code, ErrorCode::LimitReached) << "the root of a container";
@@ -378,7 +380,8 @@ TEST_F(ServicePolicyTest, TextsOfUsersAreShortAndOneAtATime)
     const auto text = std::make_shared<SourceFile>(SourceFile{"next.yaml", with_shares(50, 30)});
     std::size_t answered = 0;
     for (std::uint32_t uid = 1000; uid < 1003; ++uid) {
-        service->check(text, uid, [&answered](const Result<ReloadOutcome>& outcome) { answered += outcome ? 1 : 0; });
+        service->plans().check(text, uid,
+                               [&answered](const Result<ReloadOutcome>& outcome) { answered += outcome ? 1 : 0; });
     }
     EXPECT_EQ(check(1001, text).error().code, ErrorCode::Busy);
     ASSERT_TRUE(loop.run_until([&answered] { return answered == 3; }));
@@ -396,7 +399,7 @@ TEST_F(ServicePolicyTest, AReloadCountsWhoCameWhileThePolicyWasRead)
     while_reading = gate.waiter();
     policy(with_shares(50, 30) + named);
     std::optional<ReloadOutcome> outcome;
-    service->reload([&outcome](ReloadOutcome got) { outcome = std::move(got); });
+    service->reloads().reload([&outcome](ReloadOutcome got) { outcome = std::move(got); });
     gate.wait_until_it_holds();
     const auto reply = register_as(PeerId{1}, process(1), asking_for("rpc", "mlx5_0", {7}));
     ASSERT_TRUE(reply);
@@ -405,7 +408,7 @@ TEST_F(ServicePolicyTest, AReloadCountsWhoCameWhileThePolicyWasRead)
     ASSERT_TRUE(loop.run_until([&outcome] { return outcome.has_value(); }));
     EXPECT_TRUE(outcome->accepted);
     settle();
-    const auto session = service->session(reply->session);
+    const auto session = service->sessions().with_queue_pairs(reply->session);
     ASSERT_EQ(session->queue_pairs.size(), 1U);
     EXPECT_TRUE(session->queue_pairs[0].enforced) << session->queue_pairs[0].reason;
     EXPECT_NE(writes(nic).back().find("share 50"), std::string::npos);
@@ -424,15 +427,17 @@ TEST_F(ServicePolicyTest, MonitorModeWritesNothing)
     EXPECT_TRUE(writes(nic).empty());
     // What went wrong when something was written last says nothing any longer.
     nic.firmware().faults().fail(CommandKind::QueryQueuePair, 1, {}, UINT64_MAX);
-    service->reconcile("mlx5_0/1", [](const auto&) {});
+    service->device_control().reconcile("mlx5_0/1", [](const auto&) {});
     settle();
-    EXPECT_EQ(service->session(reply->session)->queue_pairs[0].reason, "the daemon only observes (`mode: monitor`)");
+    EXPECT_EQ(service->sessions().with_queue_pairs(reply->session)->queue_pairs[0].reason,
+              "the daemon only observes (`mode: monitor`)");
     nic.firmware().faults().clear();
     settings("version: 1\nmode: enforce\n");
     ASSERT_TRUE(reload().accepted);
     EXPECT_FALSE(writes(nic).empty());
     settle();
-    EXPECT_TRUE(service->session(reply->session)->grant.enforced) << service->session(reply->session)->grant.reason;
+    EXPECT_TRUE(service->sessions().with_queue_pairs(reply->session)->grant.enforced)
+        << service->sessions().with_queue_pairs(reply->session)->grant.reason;
 }
 
 TEST_F(ServicePolicyTest, ReloadsAskedForAtOnceAreAllAnswered)
@@ -442,7 +447,7 @@ TEST_F(ServicePolicyTest, ReloadsAskedForAtOnceAreAllAnswered)
     add_device("mlx5_0");
     int answered = 0;
     for (int i = 0; i < 20; ++i) {
-        service->reload([&](const ReloadOutcome& outcome) { answered += outcome.accepted ? 1 : 0; });
+        service->reloads().reload([&](const ReloadOutcome& outcome) { answered += outcome.accepted ? 1 : 0; });
     }
     EXPECT_TRUE(loop.run_until([&] { return answered == 20; }));
 }
@@ -455,9 +460,9 @@ TEST_F(ServicePolicyTest, AReloadIsAnsweredThoughADeviceGoesAwayMeanwhile)
     nic.firmware().faults().delay(CommandKind::Modify, std::chrono::milliseconds(200));
     policy(with_shares(61, 30));
     std::optional<ReloadOutcome> outcome;
-    service->reload([&](ReloadOutcome got) { outcome = std::move(got); });
-    ASSERT_TRUE(loop.run_until([&] { return service->policy()->revision != started.revision; }));
-    service->remove_device("mlx5_0/1");
+    service->reloads().reload([&](ReloadOutcome got) { outcome = std::move(got); });
+    ASSERT_TRUE(loop.run_until([&] { return service->in_force().policy()->revision != started.revision; }));
+    service->device_control().remove("mlx5_0/1");
     EXPECT_TRUE(loop.run_until([&] { return outcome.has_value(); }));
 }
 

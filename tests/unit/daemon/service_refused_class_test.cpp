@@ -38,7 +38,8 @@ protected:
     }
     std::vector<ElementFailure> verify()
     {
-        const auto found = answer<std::vector<DeviceDrift>>([&](auto done) { service->verify("", std::move(done)); });
+        const auto found = answer<std::vector<DeviceDrift>>(
+            [&](auto done) { service->device_control().verify("", std::move(done)); });
         EXPECT_TRUE(found && found->size() == 1);
         EXPECT_THAT(found->front().drifts, IsEmpty()) << "what was written is there";
         return found->front().failures;
@@ -62,7 +63,7 @@ TEST_F(ServiceRefusedClass, IsInEveryReport)
     ASSERT_THAT(applied, SizeIs(1));
     EXPECT_EQ(applied.front().level, LogLevel::Warning);
     EXPECT_THAT(applied.front().message, HasSubstr(", but not all of it is on the devices"));
-    EXPECT_THAT(service->last_reload().failures, SizeIs(1));
+    EXPECT_THAT(service->in_force().last_reload.failures, SizeIs(1));
     EXPECT_THAT(verify(), ElementsAre(testing::Field(&ElementFailure::path, ElementPath("/bulk"))));
 
     const auto waiting = register_as(PeerId{1}, process(1), asking_for("bulk"));
@@ -75,7 +76,7 @@ TEST_F(ServiceRefusedClass, IsInEveryReport)
 
     end_refusals();
     EXPECT_THAT(verify(), IsEmpty());
-    EXPECT_TRUE(service->session_alone(waiting->session)->grant.enforced);
+    EXPECT_TRUE(service->sessions().find(waiting->session)->grant.enforced);
     const ReloadOutcome again = reload();
     EXPECT_THAT(again.failures, IsEmpty());
 }
@@ -88,14 +89,14 @@ TEST_F(ServiceRefusedClass, AQueuePairInALeafThatIsNotAsThePolicySaysIsNotEnforc
     refuse(CommandKind::Modify);
     policy(kWithLowCap);
     EXPECT_THAT(reload().failures, SizeIs(1));
-    const auto found = service->queue_pair("mlx5_0/1", 7);
+    const auto found = service->sessions().queue_pair("mlx5_0/1", 7);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->leaf, "/rpc");
     EXPECT_FALSE(found->enforced);
     EXPECT_THAT(found->reason, HasSubstr("modify /rpc: "));
-    EXPECT_FALSE(service->session_alone(reply->session)->grant.enforced);
+    EXPECT_FALSE(service->sessions().find(reply->session)->grant.enforced);
     end_refusals();
-    EXPECT_TRUE(service->queue_pair("mlx5_0/1", 7)->enforced);
+    EXPECT_TRUE(service->sessions().queue_pair("mlx5_0/1", 7)->enforced);
 }
 
 }    // namespace

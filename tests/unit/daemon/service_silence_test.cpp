@@ -51,7 +51,7 @@ protected:
     void hang_now()
     {
         test::hang(*silent, gate);
-        service->reconcile("mlx5_1", [](const Result<Results>&) {});
+        service->device_control().reconcile("mlx5_1", [](const Result<Results>&) {});
         gate.wait_until_it_holds();
     }
 
@@ -72,7 +72,7 @@ protected:
     Result<ReloadOutcome> reload_in_time()
     {
         return answer_in_time<ReloadOutcome>([this](auto done) {
-            service->reload([done = std::move(done)](ReloadOutcome outcome) { done(std::move(outcome)); });
+            service->reloads().reload([done = std::move(done)](ReloadOutcome outcome) { done(std::move(outcome)); });
         });
     }
     void let_answer()
@@ -83,7 +83,7 @@ protected:
     }
     Result<Results> release(const std::string& device)
     {
-        return answer<Results>([&](auto done) { service->release_device(device, std::move(done)); });
+        return answer<Results>([&](auto done) { service->device_control().release(device, std::move(done)); });
     }
 
     test::Gate gate;
@@ -102,9 +102,9 @@ TEST_F(ServiceSilence, AReloadAnswersAndTheDeviceCatchesUp)
     EXPECT_THAT(outcome->to_text(),
                 HasSubstr("mlx5_1/1: warning: has not answered yet; it gets the policy when it does"));
     EXPECT_THAT(writes(*well).back(), HasSubstr("share 50"));
-    EXPECT_EQ(service->device("mlx5_0/1")->state, DeviceState::Ready);
-    EXPECT_EQ(service->device("mlx5_1/1")->state, DeviceState::Degraded);
-    EXPECT_THAT(service->device("mlx5_1/1")->reason, HasSubstr("has not answered for 15 s"));
+    EXPECT_EQ(service->devices().status("mlx5_0/1")->state, DeviceState::Ready);
+    EXPECT_EQ(service->devices().status("mlx5_1/1")->state, DeviceState::Degraded);
+    EXPECT_THAT(service->devices().status("mlx5_1/1")->reason, HasSubstr("has not answered for 15 s"));
 
     policy(with_share(40));
     const auto next = reload_in_time();
@@ -112,7 +112,8 @@ TEST_F(ServiceSilence, AReloadAnswersAndTheDeviceCatchesUp)
     EXPECT_TRUE(next->accepted);
 
     let_answer();
-    EXPECT_EQ(service->device("mlx5_1/1")->state, DeviceState::Ready) << service->device("mlx5_1/1")->reason;
+    EXPECT_EQ(service->devices().status("mlx5_1/1")->state, DeviceState::Ready)
+        << service->devices().status("mlx5_1/1")->reason;
     EXPECT_THAT(writes(*silent).back(), HasSubstr("share 40"));
 }
 
@@ -120,23 +121,24 @@ TEST_F(ServiceSilence, AReloadAnswersAndTheDeviceCatchesUp)
 TEST_F(ServiceSilence, ADeviceThatAnswersNothingIsNoLostThread)
 {
     hang_now();
-    service->reconcile("mlx5_1", [](const Result<Results>&) {});
-    const auto before = service->pulses();
+    service->device_control().reconcile("mlx5_1", [](const Result<Results>&) {});
+    const auto before = service->devices().pulses();
     ASSERT_EQ(before.size(), 2U);
-    EXPECT_THAT(service->silent_devices(), IsEmpty());
+    EXPECT_THAT(service->devices().silent(), IsEmpty());
     loop.advance(15s);
-    EXPECT_THAT(service->silent_devices(), ElementsAre("mlx5_1/1"));
+    EXPECT_THAT(service->devices().silent(), ElementsAre("mlx5_1/1"));
     EXPECT_TRUE(before.at("mlx5_1/1").busy);
     EXPECT_EQ(before.at("mlx5_1/1").waiting, 1U);
-    EXPECT_THAT(lost_threads(before, service->pulses()), IsEmpty());
+    EXPECT_THAT(lost_threads(before, service->devices().pulses()), IsEmpty());
     let_answer();
 }
 
 TEST_F(ServiceSilence, AdministratorsAreToldWhoDoesNotAnswer)
 {
     hang_now();
-    for (const auto ask : {&Service::reconcile, &Service::disable, &Service::enable}) {
-        const auto results = answer_in_time<Results>([&](auto done) { (service.get()->*ask)("", std::move(done)); });
+    for (const auto ask : {&DeviceControl::reconcile, &DeviceControl::disable, &DeviceControl::enable}) {
+        const auto results = answer_in_time<Results>(
+            [&](auto done) { (service->device_control().*ask)("", std::move(done)); });
         ASSERT_TRUE(results);
         ASSERT_EQ(results->size(), 2U);
         EXPECT_THAT(results->at(0).failures, IsEmpty());
@@ -146,7 +148,7 @@ TEST_F(ServiceSilence, AdministratorsAreToldWhoDoesNotAnswer)
                   "mlx5_1/1 has not answered for 15 s; what it was told is done when it answers");
     }
     const auto drift = answer_in_time<std::vector<DeviceDrift>>(
-        [&](auto done) { service->verify("", std::move(done)); });
+        [&](auto done) { service->device_control().verify("", std::move(done)); });
     ASSERT_FALSE(drift);
     EXPECT_EQ(drift.error().code, ErrorCode::Timeout);
     let_answer();
@@ -156,7 +158,7 @@ TEST_F(ServiceSilence, APlanIsMadeFromWhatTheDeviceHadWhenItAnsweredLast)
 {
     hang_now();
     const auto text = std::make_shared<SourceFile>(SourceFile{"next.yaml", with_share(50)});
-    const auto report = answer_in_time<PlanReport>([&](auto done) { service->plan(text, 0, std::move(done)); });
+    const auto report = answer_in_time<PlanReport>([&](auto done) { service->plans().plan(text, 0, std::move(done)); });
     ASSERT_TRUE(report);
     ASSERT_EQ(report->devices.size(), 2U);
     EXPECT_THAT(report->devices[0].findings, IsEmpty());
@@ -171,7 +173,7 @@ TEST_F(ServiceSilence, ItIsNotAskedForDriftAgainAndAgain)
     for (int i = 0; i < 50; ++i) {
         loop.advance(10min);
     }
-    EXPECT_LE(service->device("mlx5_1/1")->queue_depth, 1U);
+    EXPECT_LE(service->devices().status("mlx5_1/1")->queue_depth, 1U);
     let_answer();
     policy(with_share(50));
     silent->clear_log();
@@ -184,30 +186,30 @@ TEST_F(ServiceSilence, AReleaseIsAnsweredAndGoesOn)
 {
     hang_now();
     const auto results = answer_in_time<Results>(
-        [&](auto done) { service->release_device("mlx5_1", std::move(done)); });
+        [&](auto done) { service->device_control().release("mlx5_1", std::move(done)); });
     ASSERT_TRUE(results);
     ASSERT_EQ(results->at(0).failures.size(), 1U);
     EXPECT_EQ(results->at(0).failures[0].error.code, ErrorCode::Timeout);
     EXPECT_EQ(release("mlx5_1").error().code, ErrorCode::Busy);
     gate.open();
-    ASSERT_TRUE(loop.run_until([&] { return !service->device("mlx5_1/1"); }));
-    EXPECT_THAT(service->released_devices(), ElementsAre("mlx5_1/1"));
+    ASSERT_TRUE(loop.run_until([&] { return !service->devices().status("mlx5_1/1"); }));
+    EXPECT_THAT(service->devices().released_keys(), ElementsAre("mlx5_1/1"));
 }
 
 TEST_F(ServiceSilence, ADeviceThatVanishesWhileItIsReleasedIsNoSuccessAndCanBeReleasedWhenItIsBack)
 {
     hang_now();
     std::optional<Result<Results>> got;
-    service->release_device("mlx5_1", [&](Result<Results> result) { got.emplace(std::move(result)); });
-    const Guid guid = service->device("mlx5_1/1")->info.node_guid;
-    service->remove_device("mlx5_1/1");
+    service->device_control().release("mlx5_1", [&](Result<Results> result) { got.emplace(std::move(result)); });
+    const Guid guid = service->devices().status("mlx5_1/1")->info.node_guid;
+    service->device_control().remove("mlx5_1/1");
     ASSERT_TRUE(loop.run_until([&] { return got.has_value(); })) << "it does not wait for a device that is gone";
     ASSERT_TRUE(*got);
     ASSERT_EQ((*got)->size(), 1U);
     ASSERT_EQ((*got)->at(0).failures.size(), 1U);
     EXPECT_EQ((*got)->at(0).failures[0].error.code, ErrorCode::DeviceGone);
 
-    service->device_vanished(guid, 1);
+    service->device_control().vanished({guid, 1});
     devices = 1;    // the same GUID
     add_device("mlx5_1");
     const auto again = release("mlx5_1");
@@ -219,10 +221,10 @@ TEST_F(ServiceSilence, ADeviceThatVanishesBetweenTwoAttemptsIsNoSuccessEither)
 {
     silent->firmware().faults().busy(CommandKind::Attach, 100);
     std::optional<Result<Results>> got;
-    service->release_device("mlx5_1", [&](Result<Results> result) { got.emplace(std::move(result)); });
+    service->device_control().release("mlx5_1", [&](Result<Results> result) { got.emplace(std::move(result)); });
     settle();
     ASSERT_FALSE(got);
-    service->remove_device("mlx5_1/1");
+    service->device_control().remove("mlx5_1/1");
     loop.advance(100ms);
     ASSERT_TRUE(loop.run_until([&] { return got.has_value(); }));
     EXPECT_THAT((*got)->at(0).failures.at(0).error.message, HasSubstr("went away while it was being released"));
@@ -232,7 +234,7 @@ TEST_F(ServiceSilence, ADeviceThatVanishesBetweenTwoAttemptsIsNoSuccessEither)
 TEST_F(ServiceSilence, OneThatHasGoneHoldsUpNoOther)
 {
     hang_now();
-    service->remove_device("mlx5_1/1");
+    service->device_control().remove("mlx5_1/1");
     const auto results = release("mlx5_0");
     ASSERT_TRUE(results) << "the files of one are closed whatever the other does";
     EXPECT_THAT(results->at(0).failures, IsEmpty());
@@ -242,11 +244,11 @@ TEST_F(ServiceSilence, WhatWaitsForADeviceThatGoesIsAnsweredAtOnce)
 {
     hang_now();
     std::optional<Result<Results>> reconciled;
-    service->reconcile("", [&](Result<Results> result) { reconciled.emplace(std::move(result)); });
+    service->device_control().reconcile("", [&](Result<Results> result) { reconciled.emplace(std::move(result)); });
     std::optional<ReloadOutcome> reloaded;
     policy(with_share(50));
-    service->reload([&](ReloadOutcome outcome) { reloaded = std::move(outcome); });
-    ASSERT_TRUE(loop.run_until([&] { return service->policy()->revision != started.revision; }));
+    service->reloads().reload([&](ReloadOutcome outcome) { reloaded = std::move(outcome); });
+    ASSERT_TRUE(loop.run_until([&] { return service->in_force().policy()->revision != started.revision; }));
     silent->remove();    // says so by an event
     ASSERT_TRUE(loop.run_until([&] { return reloaded && reconciled; }));
     EXPECT_TRUE(reloaded->accepted);
@@ -256,7 +258,7 @@ TEST_F(ServiceSilence, WhatWaitsForADeviceThatGoesIsAnsweredAtOnce)
     const auto gone = std::ranges::find(**reconciled, "mlx5_1/1", &DeviceReconcile::device);
     ASSERT_NE(gone, (*reconciled)->end());
     EXPECT_EQ(gone->failures.at(0).error.code, ErrorCode::DeviceGone);
-    EXPECT_EQ(service->devices(), std::vector<std::string>{"mlx5_0/1"});
+    EXPECT_EQ(service->devices().keys(), std::vector<std::string>{"mlx5_0/1"});
 }
 
 TEST_F(ServiceSilence, ADeviceThatComesBeforeItsGoneSelfWasTakenOutStays)
@@ -264,7 +266,7 @@ TEST_F(ServiceSilence, ADeviceThatComesBeforeItsGoneSelfWasTakenOutStays)
     silent->remove();
     add_device("mlx5_1");    // before what the event posted has run to its end
     settle();
-    EXPECT_EQ(service->device("mlx5_1/1")->state, DeviceState::Ready);
+    EXPECT_EQ(service->devices().status("mlx5_1/1")->state, DeviceState::Ready);
 }
 
 TEST_F(ServiceSilence, WhenTheServiceEndsNothingIsBegun)
@@ -273,7 +275,7 @@ TEST_F(ServiceSilence, WhenTheServiceEndsNothingIsBegun)
     while_reading = reader.waiter();
     policy(with_share(50) + "  - {name: own, allow: {user: [alice]}}\n");
     std::optional<ReloadOutcome> reloaded;
-    service->reload([&](ReloadOutcome outcome) { reloaded = std::move(outcome); });
+    service->reloads().reload([&](ReloadOutcome outcome) { reloaded = std::move(outcome); });
     reader.wait_until_it_holds();
     bool ended = false;
     service->shutdown(EndOfService::Stop, [&ended] { ended = true; });
@@ -287,19 +289,23 @@ TEST_F(ServiceSilence, WhenTheServiceEndsNothingIsBegun)
     const auto late = reload();
     EXPECT_FALSE(late.accepted);
     EXPECT_THAT(late.to_text(), HasSubstr("rdma-qosd is stopping"));
-    EXPECT_EQ(answer<PlanReport>([&](auto done) { service->plan(std::nullopt, 0, std::move(done)); }).error().code,
-              ErrorCode::Busy);
+    EXPECT_EQ(
+        answer<PlanReport>([&](auto done) { service->plans().plan(std::nullopt, 0, std::move(done)); }).error().code,
+        ErrorCode::Busy);
     EXPECT_EQ(register_as(PeerId{3}, process(3), asking_for("rpc")).error().code, ErrorCode::Busy);
-    for (const auto ask : {&Service::reconcile, &Service::disable, &Service::enable, &Service::release_device}) {
-        EXPECT_EQ(answer<Results>([&](auto done) { (service.get()->*ask)("mlx5_0", std::move(done)); }).error().code,
+    for (const auto ask :
+         {&DeviceControl::reconcile, &DeviceControl::disable, &DeviceControl::enable, &DeviceControl::release}) {
+        EXPECT_EQ(answer<Results>([&](auto done) { (service->device_control().*ask)("mlx5_0", std::move(done)); })
+                      .error()
+                      .code,
                   ErrorCode::Busy);
     }
     EXPECT_TRUE(well->firmware().elements().empty()) << "and nothing was built again";
-    const auto before = service->devices();
+    const auto before = service->devices().keys();
     DeviceInfo info;
     info.name = "mlx5_9";
-    service->add_device(std::make_unique<ModelBackend>(info, default_capabilities()));
-    EXPECT_EQ(service->devices(), before);
+    service->device_control().add(std::make_unique<ModelBackend>(info, default_capabilities()));
+    EXPECT_EQ(service->devices().keys(), before);
 }
 
 }    // namespace

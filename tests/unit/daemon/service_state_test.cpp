@@ -34,15 +34,15 @@ TEST_F(ServiceState, APolicyThatCannotBeKeptIsReportedUntilOneCan)
     policy(kStatePolicy);
     break_state();
     start();
-    EXPECT_THAT(service->state_failures(),
-                testing::Contains(Pair(kLastGoodFile, AllOf(HasSubstr(service->policy()->revision),
+    EXPECT_THAT(service->context().state_failures,
+                testing::Contains(Pair(kLastGoodFile, AllOf(HasSubstr(service->in_force().policy()->revision),
                                                             HasSubstr("cannot be saved as the last good one")))));
     mend_state();
     ASSERT_TRUE(reload().accepted);
-    EXPECT_FALSE(service->state_failures().contains(kLastGoodFile));
+    EXPECT_FALSE(service->context().state_failures.contains(kLastGoodFile));
     break_state();
     EXPECT_TRUE(reload().accepted) << "it is in force all the same";
-    EXPECT_TRUE(service->state_failures().contains(kLastGoodFile));
+    EXPECT_TRUE(service->context().state_failures.contains(kLastGoodFile));
 }
 
 TEST_F(ServiceState, AListOfDevicesThatCannotBeReadIsReportedUntilItIsReplaced)
@@ -50,13 +50,16 @@ TEST_F(ServiceState, AListOfDevicesThatCannotBeReadIsReportedUntilItIsReplaced)
     policy(kStatePolicy);
     root.write(kDisabledFile, "{\"schema\": 1, \"devices\": [17]}");
     start();
-    EXPECT_THAT(service->state_failures(), ElementsAre(Pair(kDisabledFile, HasSubstr("no device is disabled: "))));
+    EXPECT_THAT(service->context().state_failures,
+                ElementsAre(Pair(kDisabledFile, HasSubstr("no device is disabled: "))));
     add_device("mlx5_0");
-    ASSERT_TRUE(answer<std::vector<DeviceReconcile>>([&](auto done) { service->disable("mlx5_0", std::move(done)); }));
-    EXPECT_THAT(service->state_failures(), IsEmpty());
+    ASSERT_TRUE(answer<std::vector<DeviceReconcile>>(
+        [&](auto done) { service->device_control().disable("mlx5_0", std::move(done)); }));
+    EXPECT_THAT(service->context().state_failures, IsEmpty());
     break_state();
-    EXPECT_FALSE(answer<std::vector<DeviceReconcile>>([&](auto done) { service->enable("mlx5_0", std::move(done)); }));
-    EXPECT_THAT(service->state_failures(),
+    EXPECT_FALSE(answer<std::vector<DeviceReconcile>>(
+        [&](auto done) { service->device_control().enable("mlx5_0", std::move(done)); }));
+    EXPECT_THAT(service->context().state_failures,
                 ElementsAre(Pair(kDisabledFile, HasSubstr("will not be known after a restart"))));
 }
 

@@ -59,7 +59,7 @@ TEST_F(ServiceTest, QueuePairsOfOneRegisterAreInTheirLeaf)
         EXPECT_EQ(result.leaf, "/rpc/pid:4711");
         EXPECT_EQ(result.device, "mlx5_0/1");
     }
-    EXPECT_EQ(service->device("mlx5_0/1")->queue_pairs_inside, 2U);
+    EXPECT_EQ(service->devices().status("mlx5_0/1")->queue_pairs_inside, 2U);
 }
 
 TEST_F(ServiceTest, EachQueuePairIsMatchedByItsOwnPath)
@@ -93,7 +93,7 @@ TEST_F(ServiceTest, OneRefusedQueuePairDoesNotUndoTheOthers)
     EXPECT_EQ(reply->queue_pairs[1].error->code, ErrorCode::UnknownDevice);
     EXPECT_NE(reply->queue_pairs[1].error->message.find("mlx5_0/1"), std::string::npos);
     EXPECT_EQ(reply->queue_pairs[2].error->code, ErrorCode::BadQueuePair);
-    EXPECT_EQ(service->session(reply->session)->queue_pairs.size(), 1U);
+    EXPECT_EQ(service->sessions().with_queue_pairs(reply->session)->queue_pairs.size(), 1U);
 }
 
 TEST_F(ServiceTest, WhatADeviceRefusesIsLetGo)
@@ -109,10 +109,10 @@ TEST_F(ServiceTest, APeerThatEndsLeavesNoTrace)
 {
     ASSERT_TRUE(register_as(PeerId{1}, process(4711), asking_for("rpc", "mlx5_0", {10, 11})));
     ASSERT_TRUE(register_as(PeerId{2}, process(4712), asking_for("rpc", "mlx5_0", {12})));
-    service->peer_gone(PeerId{1});
+    service->session_calls().peer_gone(PeerId{1});
     settle();
-    EXPECT_EQ(service->sessions().size(), 1U);
-    const auto status = *service->device("mlx5_0/1");
+    EXPECT_EQ(service->sessions().ids().size(), 1U);
+    const auto status = *service->devices().status("mlx5_0/1");
     EXPECT_EQ(status.queue_pairs_inside, 1U);
     for (const auto& [id, element] : status.snapshot->actual.elements) {
         EXPECT_NE(element.path.text(), "/rpc/pid:4711");
@@ -137,18 +137,19 @@ TEST_F(ServiceTest, APeerWithMuchToTakeOutLeavesBitByBit)
         last = register_as(PeerId{1}, process(100), asking_for("rpc", "mlx5_0", {count + 1}))->session;
     }
     Slow slow(loop.clock);
-    service->add_observer(slow);
-    service->peer_gone(PeerId{1});
+    service->context().add_observer(slow);
+    service->session_calls().peer_gone(PeerId{1});
     EXPECT_EQ(slow.gone, 1);
-    EXPECT_EQ(answer<std::vector<QueuePairResult>>(
-                  [&](auto done) { service->attach(PeerId{1}, last, {queue_pair("mlx5_0", 9)}, std::move(done)); })
+    EXPECT_EQ(answer<std::vector<QueuePairResult>>([&](auto done) {
+                  service->session_calls().attach(PeerId{1}, last, {queue_pair("mlx5_0", 9)}, std::move(done));
+              })
                   .error()
                   .code,
               ErrorCode::UnknownSession);
     EXPECT_TRUE(loop.run_until([&slow] { return slow.gone == 5; }));
-    EXPECT_TRUE(service->sessions().empty());
+    EXPECT_TRUE(service->sessions().ids().empty());
     EXPECT_TRUE(register_as(PeerId{2}, process(200), asking_for("rpc", "mlx5_0", {1}))->queue_pairs.at(0).enforced);
-    service->remove_observer(slow);
+    service->context().remove_observer(slow);
 }
 
 TEST_F(ServiceTest, OnlyTheOwnerTouchesASession)
@@ -156,15 +157,15 @@ TEST_F(ServiceTest, OnlyTheOwnerTouchesASession)
     const auto reply = register_as(PeerId{1}, process(1), asking_for("bulk", "mlx5_0", {10}));
     ASSERT_TRUE(reply);
     const auto released = answer<void>(
-        [&](auto done) { service->release(PeerId{2}, reply->session, std::move(done)); });
+        [&](auto done) { service->session_calls().release(PeerId{2}, reply->session, std::move(done)); });
     EXPECT_EQ(released.error().code, ErrorCode::NotOwner);
     const auto detached = answer<void>(
-        [&](auto done) { service->detach(PeerId{1}, reply->session, "mlx5_0", 10, std::move(done)); });
+        [&](auto done) { service->session_calls().detach(PeerId{1}, reply->session, "mlx5_0", 10, std::move(done)); });
     EXPECT_TRUE(detached);
     const auto again = answer<void>(
-        [&](auto done) { service->detach(PeerId{1}, reply->session, "mlx5_0", 10, std::move(done)); });
+        [&](auto done) { service->session_calls().detach(PeerId{1}, reply->session, "mlx5_0", 10, std::move(done)); });
     EXPECT_EQ(again.error().code, ErrorCode::BadQueuePair);
-    EXPECT_EQ(service->device("mlx5_0/1")->queue_pairs_inside, 0U);
+    EXPECT_EQ(service->devices().status("mlx5_0/1")->queue_pairs_inside, 0U);
 }
 
 TEST_F(ServiceTest, AQueuePairBelongsToOneSession)
@@ -173,9 +174,9 @@ TEST_F(ServiceTest, AQueuePairBelongsToOneSession)
     const auto other = register_as(PeerId{2}, process(2), asking_for("bulk", "mlx5_0", {10}));
     ASSERT_TRUE(other);
     EXPECT_EQ(other->queue_pairs[0].error->code, ErrorCode::NotOwner);
-    service->peer_gone(PeerId{2});
+    service->session_calls().peer_gone(PeerId{2});
     settle();
-    EXPECT_EQ(service->device("mlx5_0/1")->queue_pairs_inside, 1U) << "the first session's is untouched";
+    EXPECT_EQ(service->devices().status("mlx5_0/1")->queue_pairs_inside, 1U) << "the first session's is untouched";
 }
 
 TEST_F(ServiceTest, AttachedAgainItsPlaceAndRateAreWrittenOnceMore)
@@ -185,13 +186,14 @@ TEST_F(ServiceTest, AttachedAgainItsPlaceAndRateAreWrittenOnceMore)
     auto raw = queue_pair("mlx5_0", 11);
     raw.ref.type = QueuePairType::RawPacket;
     const auto attach = [&](PeerId peer, SessionId session, std::vector<QueuePairRequest> queue_pairs) {
-        return answer<std::vector<QueuePairResult>>(
-            [&](auto done) { service->attach(peer, session, std::move(queue_pairs), std::move(done)); });
+        return answer<std::vector<QueuePairResult>>([&](auto done) {
+            service->session_calls().attach(peer, session, std::move(queue_pairs), std::move(done));
+        });
     };
     ASSERT_TRUE(attach(PeerId{1}, reply->session, {raw}));
     ASSERT_TRUE(answer<void>([&](auto done) {
-        service->set_rate(PeerId{1}, reply->session, "mlx5_0", 11, RateLimit{Bandwidth::from_gbps(1), {}, {}},
-                          std::move(done));
+        service->session_calls().set_rate(PeerId{1}, reply->session, "mlx5_0", 11,
+                                          RateLimit{Bandwidth::from_gbps(1), {}, {}}, std::move(done));
     }));
     nic->clear_log();
     const auto again = attach(PeerId{1}, reply->session, {raw});
@@ -204,7 +206,7 @@ TEST_F(ServiceTest, AttachedAgainItsPlaceAndRateAreWrittenOnceMore)
     ASSERT_EQ(lines.size(), 2U);
     EXPECT_TRUE(lines[0].starts_with("attach queue pair 11: requester #")) << lines[0];
     EXPECT_EQ(lines[1], "set-rate queue pair 11: 1 Gbit/s");
-    EXPECT_EQ(service->session(reply->session)->queue_pairs.size(), 2U);
+    EXPECT_EQ(service->sessions().with_queue_pairs(reply->session)->queue_pairs.size(), 2U);
 
     const auto other = register_as(PeerId{2}, process(2), asking_for("bulk"));
     ASSERT_TRUE(other);
@@ -225,8 +227,8 @@ TEST_F(ServiceTest, AttachedAgainItsPlaceAndRateAreWrittenOnceMore)
                                       nic->firmware().open_context().value());
     EXPECT_EQ(attach(PeerId{1}, reply->session, {queue_pair("mlx5_0", 10)})->at(0).error->code,
               ErrorCode::BadQueuePair);
-    EXPECT_EQ(service->session(reply->session)->queue_pairs.size(), 1U);
-    EXPECT_EQ(service->device("mlx5_0/1")->queue_pairs_inside, 1U);
+    EXPECT_EQ(service->sessions().with_queue_pairs(reply->session)->queue_pairs.size(), 1U);
+    EXPECT_EQ(service->devices().status("mlx5_0/1")->queue_pairs_inside, 1U);
 }
 
 TEST_F(ServiceTest, AttachedAgainItIsCountedOnce)
@@ -237,12 +239,12 @@ TEST_F(ServiceTest, AttachedAgainItIsCountedOnce)
     ASSERT_TRUE(reply);
     for (int i = 0; i < 3; ++i) {
         const auto again = answer<std::vector<QueuePairResult>>([&](auto done) {
-            service->attach(PeerId{1}, reply->session, {queue_pair("mlx5_0", 1), queue_pair("mlx5_0", 2)},
-                            std::move(done));
+            service->session_calls().attach(PeerId{1}, reply->session,
+                                            {queue_pair("mlx5_0", 1), queue_pair("mlx5_0", 2)}, std::move(done));
         });
         ASSERT_TRUE(again) << to_string(again.error());
     }
-    service->peer_gone(PeerId{1});
+    service->session_calls().peer_gone(PeerId{1});
     EXPECT_TRUE(register_as(PeerId{2}, process(1), asking_for("bulk", "mlx5_0", {1, 2})));
 }
 
@@ -254,11 +256,12 @@ TEST_F(ServiceTest, LimitsPerUserHold)
     ASSERT_TRUE(first);
     EXPECT_EQ(register_as(PeerId{1}, process(1), asking_for("bulk")).error().code, ErrorCode::LimitReached);
     const auto too_many = answer<std::vector<QueuePairResult>>([&](auto done) {
-        service->attach(PeerId{1}, first->session,
-                        {queue_pair("mlx5_0", 1), queue_pair("mlx5_0", 2), queue_pair("mlx5_0", 3)}, std::move(done));
+        service->session_calls().attach(PeerId{1}, first->session,
+                                        {queue_pair("mlx5_0", 1), queue_pair("mlx5_0", 2), queue_pair("mlx5_0", 3)},
+                                        std::move(done));
     });
     EXPECT_EQ(too_many.error().code, ErrorCode::LimitReached);
-    service->peer_gone(PeerId{1});
+    service->session_calls().peer_gone(PeerId{1});
     EXPECT_TRUE(register_as(PeerId{3}, process(1), asking_for("bulk", "mlx5_0", {1, 2})));
 }
 
@@ -267,17 +270,18 @@ TEST_F(ServiceTest, ARemovedDeviceDetachesItsSessions)
     add_device("mlx5_1");
     const auto reply = register_as(PeerId{1}, process(1), asking_for("bulk", "mlx5_0", {10}));
     ASSERT_TRUE(reply);
-    service->remove_device("mlx5_0/1");
-    const auto info = *service->session(reply->session);
+    service->device_control().remove("mlx5_0/1");
+    const auto info = *service->sessions().with_queue_pairs(reply->session);
     EXPECT_EQ(info.state, SessionState::Detached);
     EXPECT_TRUE(info.queue_pairs.empty());
     EXPECT_EQ(info.grant.cause, "detached");
     EXPECT_EQ(info.grant.detached_devices, std::vector<std::string>{"mlx5_0/1"});
-    const auto again = answer<std::vector<QueuePairResult>>(
-        [&](auto done) { service->attach(PeerId{1}, reply->session, {queue_pair("mlx5_1", 10)}, std::move(done)); });
+    const auto again = answer<std::vector<QueuePairResult>>([&](auto done) {
+        service->session_calls().attach(PeerId{1}, reply->session, {queue_pair("mlx5_1", 10)}, std::move(done));
+    });
     ASSERT_TRUE(again);
     EXPECT_TRUE(again->at(0).enforced);
-    EXPECT_EQ(service->session(reply->session)->state, SessionState::Active);
+    EXPECT_EQ(service->sessions().with_queue_pairs(reply->session)->state, SessionState::Active);
 }
 
 TEST_F(ServiceTest, AResetRebuildsTheTree)
@@ -285,13 +289,14 @@ TEST_F(ServiceTest, AResetRebuildsTheTree)
     const auto reply = register_as(PeerId{1}, process(1), asking_for("bulk", "mlx5_0", {10}));
     ASSERT_TRUE(reply);
     nic->reset();
-    ASSERT_TRUE(loop.run_until([&] { return service->session(reply->session)->state == SessionState::Detached; }));
+    ASSERT_TRUE(loop.run_until(
+        [&] { return service->sessions().with_queue_pairs(reply->session)->state == SessionState::Detached; }));
     nic->replug();
     ASSERT_TRUE(loop.run_until([&] {
-        const auto status = *service->device("mlx5_0/1");
+        const auto status = *service->devices().status("mlx5_0/1");
         return status.state == DeviceState::Ready && status.snapshot->actual.elements.size() == 5;
     }));
-    EXPECT_EQ(service->device("mlx5_0/1")->queue_pairs_inside, 0U);
+    EXPECT_EQ(service->devices().status("mlx5_0/1")->queue_pairs_inside, 0U);
 }
 
 TEST_F(ServiceTest, DriftIsRepairedOnItsInterval)
@@ -301,7 +306,7 @@ TEST_F(ServiceTest, DriftIsRepairedOnItsInterval)
         void drift_repaired(const std::string&, std::uint32_t count) override { repaired += count; }
         std::uint32_t repaired = 0;
     } observer;
-    service->add_observer(observer);
+    service->context().add_observer(observer);
     const auto created = nic->log();
     for (const auto& operation : created) {
         if (operation.kind == CommandKind::Create && operation.request->attributes.share == 30) {
@@ -310,7 +315,7 @@ TEST_F(ServiceTest, DriftIsRepairedOnItsInterval)
     }
     loop.advance(std::chrono::minutes(2));
     EXPECT_TRUE(loop.run_until([&] { return observer.repaired == 1; }));
-    service->remove_observer(observer);
+    service->context().remove_observer(observer);
 }
 
 TEST_F(ServiceTest, SetRateNeedsALeafOrPacing)
@@ -318,24 +323,24 @@ TEST_F(ServiceTest, SetRateNeedsALeafOrPacing)
     const auto reply = register_as(PeerId{1}, process(1), asking_for("bulk", "mlx5_0", {10}));
     ASSERT_TRUE(reply);
     const auto refused = answer<void>([&](auto done) {
-        service->set_rate(PeerId{1}, reply->session, "mlx5_0", 10, RateLimit{Bandwidth::from_gbps(1), {}, {}},
-                          std::move(done));
+        service->session_calls().set_rate(PeerId{1}, reply->session, "mlx5_0", 10,
+                                          RateLimit{Bandwidth::from_gbps(1), {}, {}}, std::move(done));
     });
     EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
     auto raw = queue_pair("mlx5_0", 11);
     raw.ref.type = QueuePairType::RawPacket;
     ASSERT_TRUE(answer<std::vector<QueuePairResult>>(
-        [&](auto done) { service->attach(PeerId{1}, reply->session, {raw}, std::move(done)); }));
+        [&](auto done) { service->session_calls().attach(PeerId{1}, reply->session, {raw}, std::move(done)); }));
     EXPECT_TRUE(answer<void>([&](auto done) {
-        service->set_rate(PeerId{1}, reply->session, "mlx5_0", 11, RateLimit{Bandwidth::from_gbps(1), {}, {}},
-                          std::move(done));
+        service->session_calls().set_rate(PeerId{1}, reply->session, "mlx5_0", 11,
+                                          RateLimit{Bandwidth::from_gbps(1), {}, {}}, std::move(done));
     }));
 }
 
 TEST_F(ServiceTest, CountersAreReadWithTheirTime)
 {
     const auto counters = [&](const std::string& key) {
-        return answer<CounterReading>([&](auto done) { service->counters(key, std::move(done)); });
+        return answer<CounterReading>([&](auto done) { service->device_control().counters(key, std::move(done)); });
     };
     nic->carry({Bandwidth::from_gbps(8), Bandwidth::from_gbps(4)}, loop.clock);
     loop.clock.advance(std::chrono::seconds(1));
@@ -350,8 +355,9 @@ TEST_F(ServiceTest, CountersAreReadWithTheirTime)
 TEST_F(ServiceTest, CountersOfADeviceThatGoesMeanwhileAreAnswered)
 {
     std::optional<Result<CounterReading>> got;
-    service->counters("mlx5_0/1", [&](Result<CounterReading> reading) { got.emplace(std::move(reading)); });
-    service->remove_device("mlx5_0/1");
+    service->device_control().counters("mlx5_0/1",
+                                       [&](Result<CounterReading> reading) { got.emplace(std::move(reading)); });
+    service->device_control().remove("mlx5_0/1");
     ASSERT_TRUE(loop.run_until([&] { return got.has_value(); }));
     EXPECT_EQ(got->error().code, ErrorCode::DeviceGone);
 }
@@ -404,7 +410,7 @@ TEST_F(ServiceTest, The300thProcessSharesOthersAndIsTold)
     }
     EXPECT_EQ(last->grant.leaf, "/rpc/others");
     EXPECT_NE(last->grant.reason.find("no leaf of its own is available"), std::string::npos) << last->grant.reason;
-    const auto status = *service->device("mlx5_0/1");
+    const auto status = *service->devices().status("mlx5_0/1");
     EXPECT_EQ(status.queue_pairs_inside, 300U);
     EXPECT_EQ(status.findings.at(0).kind, FindingKind::BudgetExceeded);
 }

@@ -42,33 +42,37 @@ struct Call {
 constexpr PeerId kPeer{1};
 
 const Call kCalls[] = {
-    {"plan-host", [](Service& on, SessionId, Sightings& seen) { on.plan(std::nullopt, 1000, watched(seen)); }},
-    {"plan-text", [](Service& on, SessionId, Sightings& seen) { on.plan(next_policy(), 1000, watched(seen)); }},
-    {"check", [](Service& on, SessionId, Sightings& seen) { on.check(next_policy(), 1000, watched(seen)); }},
-    {"reload", [](Service& on, SessionId, Sightings& seen) { on.reload(watched(seen)); }},
-    {"reread-fabric", [](Service& on, SessionId, Sightings& seen) { on.reread_fabric(watched(seen)); }},
-    {"look-at-fabric", [](Service& on, SessionId, Sightings& seen) { on.look_at_fabric(watched(seen)); }},
-    {"disable", [](Service& on, SessionId, Sightings& seen) { on.disable("mlx5_0", watched(seen)); }},
-    {"enable", [](Service& on, SessionId, Sightings& seen) { on.enable("", watched(seen)); }},
-    {"release-device", [](Service& on, SessionId, Sightings& seen) { on.release_device("mlx5_0", watched(seen)); }},
-    {"reconcile", [](Service& on, SessionId, Sightings& seen) { on.reconcile("", watched(seen)); }},
-    {"verify", [](Service& on, SessionId, Sightings& seen) { on.verify("", watched(seen)); }},
-    {"counters", [](Service& on, SessionId, Sightings& seen) { on.counters("mlx5_0/1", watched(seen)); }},
-    {"metrics", [](Service& on, SessionId, Sightings& seen) { on.metrics(watched(seen)); }},
+    {"plan-host", [](Service& on, SessionId, Sightings& seen) { on.plans().plan(std::nullopt, 1000, watched(seen)); }},
+    {"plan-text", [](Service& on, SessionId, Sightings& seen) { on.plans().plan(next_policy(), 1000, watched(seen)); }},
+    {"check", [](Service& on, SessionId, Sightings& seen) { on.plans().check(next_policy(), 1000, watched(seen)); }},
+    {"reload", [](Service& on, SessionId, Sightings& seen) { on.reloads().reload(watched(seen)); }},
+    {"reread-fabric", [](Service& on, SessionId, Sightings& seen) { on.fabric().reread(watched(seen)); }},
+    {"look-at-fabric", [](Service& on, SessionId, Sightings& seen) { on.fabric().look(watched(seen)); }},
+    {"disable", [](Service& on, SessionId, Sightings& seen) { on.device_control().disable("mlx5_0", watched(seen)); }},
+    {"enable", [](Service& on, SessionId, Sightings& seen) { on.device_control().enable("", watched(seen)); }},
+    {"release-device",
+     [](Service& on, SessionId, Sightings& seen) { on.device_control().release("mlx5_0", watched(seen)); }},
+    {"reconcile", [](Service& on, SessionId, Sightings& seen) { on.device_control().reconcile("", watched(seen)); }},
+    {"verify", [](Service& on, SessionId, Sightings& seen) { on.device_control().verify("", watched(seen)); }},
+    {"counters",
+     [](Service& on, SessionId, Sightings& seen) { on.device_control().counters("mlx5_0/1", watched(seen)); }},
+    {"metrics", [](Service& on, SessionId, Sightings& seen) { on.metrics().collect(watched(seen)); }},
     {"attach",
      [](Service& on, SessionId session, Sightings& seen) {
          QueuePairRequest request;
          request.device = "mlx5_0";
          request.ref.number = 2;
-         on.attach(kPeer, session, {request}, watched(seen));
+         on.session_calls().attach(kPeer, session, {request}, watched(seen));
      }},
-    {"detach",
-     [](Service& on, SessionId session, Sightings& seen) { on.detach(kPeer, session, "mlx5_0", 1, watched(seen)); }},
+    {"detach", [](Service& on, SessionId session,
+                  Sightings& seen) { on.session_calls().detach(kPeer, session, "mlx5_0", 1, watched(seen)); }},
     {"set-rate",
      [](Service& on, SessionId session, Sightings& seen) {
-         on.set_rate(kPeer, session, "mlx5_0", 1, RateLimit{Bandwidth::from_gbps(1), {}, {}}, watched(seen));
+         on.session_calls().set_rate(kPeer, session, "mlx5_0", 1, RateLimit{Bandwidth::from_gbps(1), {}, {}},
+                                     watched(seen));
      }},
-    {"release", [](Service& on, SessionId session, Sightings& seen) { on.release(kPeer, session, watched(seen)); }},
+    {"release", [](Service& on, SessionId session,
+                   Sightings& seen) { on.session_calls().release(kPeer, session, watched(seen)); }},
     {"shutdown", [](Service& on, SessionId, Sightings& seen) { on.shutdown(EndOfService::Stop, watched(seen)); }},
 };
 
@@ -135,8 +139,8 @@ TEST_P(ServiceThreads, ItIsDestroyedOnTheLoopWhenTheServiceGoesFirst)
     test::Gate reader;
     test::hang(*nic, device);
     while_reading = reader.waiter();
-    service->reload([](const ReloadOutcome&) {});
-    service->reconcile("", [](const Result<std::vector<DeviceReconcile>>&) {});
+    service->reloads().reload([](const ReloadOutcome&) {});
+    service->device_control().reconcile("", [](const Result<std::vector<DeviceReconcile>>&) {});
     device.wait_until_it_holds();
     reader.wait_until_it_holds();
     GetParam().make(*service, session, seen);
@@ -162,12 +166,15 @@ TEST_F(ServiceBugs, WhatADeviceThrowsIsAFailureInTheAnswer)
 {
     break_device();
     const auto results = answer<std::vector<DeviceReconcile>>(
-        [&](auto done) { service->reconcile("", std::move(done)); });
+        [&](auto done) { service->device_control().reconcile("", std::move(done)); });
     ASSERT_TRUE(results);
     ASSERT_EQ(results->at(0).failures.size(), 1U);
     EXPECT_EQ(results->at(0).failures[0].error.message, "a task failed: a bug");
-    EXPECT_EQ(answer<std::vector<DeviceDrift>>([&](auto done) { service->verify("", std::move(done)); }).error().code,
-              ErrorCode::Internal);
+    EXPECT_EQ(
+        answer<std::vector<DeviceDrift>>([&](auto done) { service->device_control().verify("", std::move(done)); })
+            .error()
+            .code,
+        ErrorCode::Internal);
     nic->firmware().faults().clear();
     settle();
 }
@@ -175,14 +182,15 @@ TEST_F(ServiceBugs, WhatADeviceThrowsIsAFailureInTheAnswer)
 TEST_F(ServiceBugs, WhatIsThrownWhileAPolicyIsReadIsAnErrorAndTheNextIsRead)
 {
     while_reading = [] { throw std::runtime_error("a bug"); };
-    const auto plan = answer<PlanReport>([&](auto done) { service->plan(std::nullopt, 1000, std::move(done)); });
+    const auto plan = answer<PlanReport>(
+        [&](auto done) { service->plans().plan(std::nullopt, 1000, std::move(done)); });
     ASSERT_FALSE(plan);
     EXPECT_EQ(plan.error().message, "a task failed: a bug");
     const auto outcome = reload();
     EXPECT_FALSE(outcome.accepted);
     EXPECT_THAT(outcome.to_text(), HasSubstr("a task failed: a bug"));
     while_reading = nullptr;
-    EXPECT_TRUE(answer<PlanReport>([&](auto done) { service->plan(std::nullopt, 1000, std::move(done)); }));
+    EXPECT_TRUE(answer<PlanReport>([&](auto done) { service->plans().plan(std::nullopt, 1000, std::move(done)); }));
     EXPECT_TRUE(reload().accepted);
 }
 

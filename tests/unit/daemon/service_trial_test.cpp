@@ -57,10 +57,10 @@ protected:
     {
         policy(kBeforeTrial);
         start();
-        service->add_observer(heard);
+        service->context().add_observer(heard);
         nic = &add_device("mlx5_0");
         ASSERT_TRUE(register_as(PeerId{1}, process(1), asking_for("rpc", "mlx5_0", {1, 2})));
-        before = service->policy()->revision;
+        before = service->in_force().policy()->revision;
         journal.clear();
         nic->clear_log();
     }
@@ -71,35 +71,35 @@ protected:
         auto who = std::make_shared<Identity>(*process(4711, 0));
         who->command = "rdma-qosctl";
         TrialRequest request{std::make_shared<SourceFile>(SourceFile{std::string(kTriedFile), text}), timeout, who};
-        return answer<TrialOutcome>([&](auto done) { service->try_policy(std::move(request), std::move(done)); });
+        return answer<TrialOutcome>([&](auto done) { service->trials().begin(std::move(request), std::move(done)); });
     }
     // In force, as the test goes on from.
     std::string tried(const std::string& text, std::chrono::seconds timeout = 60s)
     {
         const auto outcome = begin(text, timeout);
         EXPECT_TRUE(outcome && outcome->reload.accepted);
-        EXPECT_TRUE(service->trial());
-        return service->policy()->revision;
+        EXPECT_TRUE(service->trial().status());
+        return service->in_force().policy()->revision;
     }
     Result<void> confirm(const std::string& revision)
     {
-        return answer<void>([&](auto done) { service->confirm_trial(revision, std::move(done)); });
+        return answer<void>([&](auto done) { service->trials().confirm(revision, std::move(done)); });
     }
     Result<ReloadOutcome> revert()
     {
-        return answer<ReloadOutcome>([&](auto done) { service->revert_trial(std::move(done)); });
+        return answer<ReloadOutcome>([&](auto done) { service->trials().revert(std::move(done)); });
     }
     // The trial is over.
     void let_time_out(std::chrono::seconds timeout = 60s)
     {
         loop.advance(timeout);
-        ASSERT_TRUE(loop.run_until([this] { return !service->trial(); }));
+        ASSERT_TRUE(loop.run_until([this] { return !service->trial().status(); }));
         settle();
     }
-    [[nodiscard]] std::string running() const { return service->policy()->revision; }
+    [[nodiscard]] std::string running() const { return service->in_force().policy()->revision; }
     [[nodiscard]] std::string share_of_rpc() const
     {
-        for (const auto& level : service->policy()->levels) {
+        for (const auto& level : service->in_force().policy()->levels) {
             if (level.name == "rpc") {
                 return fmt::format("{}", level.schedule->rate.share.value_or(0));
             }
@@ -116,7 +116,7 @@ protected:
     {
         // It is saved on the thread that reads, in turn.
         const auto source = std::make_shared<SourceFile>(SourceFile{"p.yaml", kBeforeTrial});
-        EXPECT_TRUE(answer<ReloadOutcome>([&](auto done) { service->check(source, 0, std::move(done)); }));
+        EXPECT_TRUE(answer<ReloadOutcome>([&](auto done) { service->plans().check(source, 0, std::move(done)); }));
         return last_good_now();
     }
 
@@ -141,9 +141,9 @@ TEST_F(ServiceTrialTest, IsInForceInMemoryAlone)
     EXPECT_EQ(outcome->trial->left, 90s);
     EXPECT_EQ(outcome->trial->who->pid, 4711);
     EXPECT_EQ(outcome->trial->file_revision, before) << "the policy is that one file";
-    EXPECT_EQ(service->tried_text()->text, kTriedText);
+    EXPECT_EQ(service->trial().text()->text, kTriedText);
     loop.clock.advance(29'500ms);
-    EXPECT_EQ(service->trial()->left, 61s) << "rounded up";
+    EXPECT_EQ(service->trial().status()->left, 61s) << "rounded up";
     EXPECT_EQ(last_good(), kBeforeTrial);
     EXPECT_EQ(text_of(root.path() / "etc/rdma-qos/policy.yaml"), kBeforeTrial);
     EXPECT_THAT(heard.steps, ElementsAre("begun " + running()));
@@ -167,8 +167,8 @@ TEST_F(ServiceTrialTest, GoesBackWhenItsTimeIsOver)
     EXPECT_EQ(reverted[0].field("CAUSE"), "timeout");
     EXPECT_EQ(reverted[0].field("TRIED"), revision);
     EXPECT_EQ(reverted[0].field("REVISION"), before);
-    EXPECT_TRUE(service->last_reload().accepted);
-    EXPECT_EQ(service->tried_text(), nullptr);
+    EXPECT_TRUE(service->in_force().last_reload.accepted);
+    EXPECT_EQ(service->trial().text(), nullptr);
     loop.advance(1h);
     settle();
     EXPECT_EQ(running(), before);
@@ -182,14 +182,14 @@ TEST_F(ServiceTrialTest, IsConfirmedWhenTheFileSaysTheSame)
     nic->clear_log();
     std::string on_disk;
     const auto confirmed = answer<void>([&](auto done) {
-        service->confirm_trial(revision, [&, done = std::move(done)](Result<void> result) {
+        service->trials().confirm(revision, [&, done = std::move(done)](Result<void> result) {
             on_disk = last_good_now();
             done(std::move(result));
         });
     });
     ASSERT_TRUE(confirmed) << to_string(confirmed.error());
     EXPECT_EQ(on_disk, kTriedText) << "clients rely on the answer, also after a crash of the host";
-    EXPECT_FALSE(service->trial());
+    EXPECT_FALSE(service->trial().status());
     EXPECT_EQ(running(), revision);
     EXPECT_THAT(writes(*nic), IsEmpty());
     EXPECT_THAT(journal.of(LogEvent::TrialConfirmed), SizeIs(1));
@@ -217,7 +217,7 @@ TEST_F(ServiceTrialTest, IsNotConfirmedByFilesThatSayOtherwise)
     EXPECT_THAT(late.error().message, testing::Not(HasSubstr("policy.yaml")));
     policy(kBrokenTrial);
     EXPECT_EQ(confirm(revision).error().code, ErrorCode::InvalidPolicy);
-    EXPECT_TRUE(service->trial());
+    EXPECT_TRUE(service->trial().status());
     EXPECT_EQ(running(), revision);
     EXPECT_EQ(last_good(), kBeforeTrial);
     policy(kBeforeTrial);
@@ -235,7 +235,7 @@ TEST_F(ServiceTrialTest, IsRevertedByCommand)
     EXPECT_TRUE(outcome->accepted);
     EXPECT_EQ(outcome->revision, before);
     EXPECT_EQ(running(), before);
-    EXPECT_FALSE(service->trial());
+    EXPECT_FALSE(service->trial().status());
     ASSERT_THAT(journal.of(LogEvent::TrialReverted), SizeIs(1));
     EXPECT_EQ(journal.of(LogEvent::TrialReverted)[0].field("CAUSE"), "revert");
     loop.advance(1h);
@@ -259,7 +259,7 @@ TEST_F(ServiceTrialTest, GoesBackFromMemoryWhenTheFilesAreBroken)
     let_time_out();
     EXPECT_EQ(running(), before);
     EXPECT_THAT(writes(*nic), ElementsAre(HasSubstr("share 60")));
-    EXPECT_FALSE(service->last_reload().accepted) << "the status says so";
+    EXPECT_FALSE(service->in_force().last_reload.accepted) << "the status says so";
     const auto rejected = journal.of(LogEvent::PolicyRejected);
     ASSERT_THAT(rejected, SizeIs(1));
     EXPECT_EQ(rejected[0].level, LogLevel::Error);
@@ -281,13 +281,13 @@ TEST_F(ServiceTrialTest, GoesBackFromMemoryWhenTheFilesAreBroken)
 // A rule that came during the trial is none of the files that are broken.
 TEST_F(ServiceTrialTest, GoesBackFromMemoryWithTheTransientFilesOfNow)
 {
-    const std::size_t rules = service->policy()->rules.size();
+    const std::size_t rules = service->in_force().policy()->rules.size();
     tried(kTriedText);
     policy(kBrokenTrial);
     root.write("run/rdma-qos/policy.d/10-job.yaml",
                "version: 1\nqos-match-rules: [{service-id: 5, qos-level-name: bulk}]\n");
     ASSERT_TRUE(revert());
-    ASSERT_TRUE(loop.run_until([&] { return service->policy()->rules.size() == rules + 1; }));
+    ASSERT_TRUE(loop.run_until([&] { return service->in_force().policy()->rules.size() == rules + 1; }));
     EXPECT_EQ(share_of_rpc(), "60");
 }
 
@@ -298,7 +298,7 @@ TEST_F(ServiceTrialTest, GoesBackFromMemoryWhenTheDeviceRefusesTheFiles)
     policy("version: 1\nqos-levels: [{name: DEFAULT}, {name: rpc, schedule: {min-rate: 150Gbps}}]\n");
     let_time_out();
     EXPECT_EQ(running(), before);
-    EXPECT_FALSE(service->last_reload().accepted);
+    EXPECT_FALSE(service->in_force().last_reload.accepted);
 }
 
 TEST_F(ServiceTrialTest, AnotherOneReplacesItAndGoesBackAsFar)
@@ -306,8 +306,8 @@ TEST_F(ServiceTrialTest, AnotherOneReplacesItAndGoesBackAsFar)
     tried(kTriedText);
     loop.advance(50s);
     const std::string second = tried(trial_shares(40, 30));
-    EXPECT_EQ(service->trial()->goes_back_to, before);
-    EXPECT_EQ(service->trial()->left, 60s);
+    EXPECT_EQ(service->trial().status()->goes_back_to, before);
+    EXPECT_EQ(service->trial().status()->left, 60s);
     loop.advance(30s);
     settle();
     EXPECT_EQ(running(), second) << "the time of the first is of no account";
@@ -328,16 +328,16 @@ TEST_F(ServiceTrialTest, OneThatIsRefusedChangesNothing)
     ASSERT_TRUE(too_much);
     EXPECT_FALSE(too_much->reload.accepted);
     EXPECT_THAT(too_much->reload.to_text(), HasSubstr("mlx5_0/1"));
-    EXPECT_FALSE(service->trial());
+    EXPECT_FALSE(service->trial().status());
     EXPECT_EQ(running(), before);
     EXPECT_THAT(writes(*nic), IsEmpty());
-    EXPECT_TRUE(service->last_reload().accepted) << "nothing is wrong with the host's files";
+    EXPECT_TRUE(service->in_force().last_reload.accepted) << "nothing is wrong with the host's files";
     EXPECT_THAT(heard.steps, IsEmpty());
     EXPECT_THAT(journal.of(LogEvent::PolicyRejected), SizeIs(2));
 
     const std::string revision = tried(kTriedText);
     EXPECT_FALSE(begin(kBrokenTrial)->reload.accepted);
-    EXPECT_EQ(service->trial()->revision, revision) << "the first one goes on";
+    EXPECT_EQ(service->trial().status()->revision, revision) << "the first one goes on";
 }
 
 TEST_F(ServiceTrialTest, WhatMakesNoSenseIsAnError)
@@ -346,13 +346,13 @@ TEST_F(ServiceTrialTest, WhatMakesNoSenseIsAnError)
     EXPECT_EQ(begin(kTriedText, 24h + 1s).error().code, ErrorCode::InvalidArgument);
     EXPECT_EQ(begin("version: 1 # \xff\n").error().code, ErrorCode::InvalidArgument);
     EXPECT_EQ(begin(std::string("version: 1\n#\0\n", 13)).error().code, ErrorCode::InvalidArgument);
-    EXPECT_FALSE(service->trial());
+    EXPECT_FALSE(service->trial().status());
     ASSERT_TRUE(begin(kTriedText, 24h));
 
     bool answered = false;
     TrialRequest request{std::make_shared<SourceFile>(SourceFile{std::string(kTriedFile), kTriedText}), 60s,
                          process(1)};
-    service->try_policy(request, [&](const Result<TrialOutcome>&) { answered = true; });
+    service->trials().begin(request, [&](const Result<TrialOutcome>&) { answered = true; });
     EXPECT_EQ(begin(kTriedText).error().code, ErrorCode::Busy) << "one is being begun";
     EXPECT_TRUE(loop.run_until([&] { return answered; }));
 }
@@ -363,7 +363,7 @@ TEST_F(ServiceTrialTest, WithoutAPolicyThereIsNothingToGoBackTo)
     policy(kBrokenTrial);
     std::filesystem::remove_all(root.path() / "var");
     start();
-    ASSERT_FALSE(service->policy());
+    ASSERT_FALSE(service->in_force().policy());
     EXPECT_EQ(begin(kTriedText).error().code, ErrorCode::InvalidPolicy);
 }
 
@@ -398,7 +398,7 @@ TEST_F(ServiceTrialTest, AReloadEndsIt)
     ASSERT_TRUE(taken.accepted);
     EXPECT_EQ(taken.ended_trial, first);
     EXPECT_TRUE(reload().ended_trial.empty());
-    EXPECT_FALSE(service->trial());
+    EXPECT_FALSE(service->trial().status());
     EXPECT_EQ(running(), before);
     ASSERT_THAT(journal.of(LogEvent::TrialReverted), SizeIs(1));
     EXPECT_EQ(journal.of(LogEvent::TrialReverted)[0].field("CAUSE"), "reload");
@@ -407,7 +407,7 @@ TEST_F(ServiceTrialTest, AReloadEndsIt)
     policy(kBrokenTrial);
     EXPECT_FALSE(reload().accepted);
     EXPECT_EQ(running(), revision) << "a reload that is refused changes nothing";
-    ASSERT_TRUE(service->trial());
+    ASSERT_TRUE(service->trial().status());
     policy(kBeforeTrial);
     let_time_out();
     EXPECT_EQ(running(), before);
@@ -428,7 +428,7 @@ protected:
     {
         Request request;
         request.service_id = 5;
-        const auto path = service->query_path(request, *process(1));
+        const auto path = service->paths().query(request, *process(1));
         return path ? path->level : to_string(path.error());
     }
 
@@ -440,13 +440,13 @@ TEST_F(TransientTrialTest, TransientRulesEndDuringIt)
     const std::string revision = tried(kTriedText);
     EXPECT_EQ(level_of_service(), "bulk");
     std::filesystem::remove(job);
-    EXPECT_TRUE(service->end_transient_files());
+    EXPECT_TRUE(service->transient_ends().end());
     ASSERT_TRUE(loop.run_until([this] { return level_of_service() == "DEFAULT"; }));
     settle();
-    ASSERT_TRUE(service->trial()) << "it goes on";
+    ASSERT_TRUE(service->trial().status()) << "it goes on";
     EXPECT_EQ(share_of_rpc(), "50");
     EXPECT_NE(running(), revision);
-    EXPECT_EQ(service->trial()->revision, running());
+    EXPECT_EQ(service->trial().status()->revision, running());
     EXPECT_EQ(last_good(), kBeforeTrial) << "of the reload before the trial";
     policy(kTriedText);
     const auto confirmed = confirm(running());
@@ -459,22 +459,22 @@ TEST_F(ServiceTrialTest, ARefreshTakesOtherFilesAndLetsItGoOn)
     root.write("run/rdma-qos/policy.d/10-job.yaml",
                "version: 1\nqos-match-rules: [{service-id: 5, qos-level-name: bulk}]\n");
     std::optional<ReloadOutcome> outcome;
-    service->refresh([&](ReloadOutcome got) { outcome = std::move(got); });
+    service->reloads().refresh([&](ReloadOutcome got) { outcome = std::move(got); });
     ASSERT_TRUE(loop.run_until([&] { return outcome.has_value(); }));
     EXPECT_TRUE(outcome->accepted);
-    ASSERT_TRUE(service->trial());
-    EXPECT_EQ(service->policy()->rules.size(), 1U);
+    ASSERT_TRUE(service->trial().status());
+    EXPECT_EQ(service->in_force().policy()->rules.size(), 1U);
     EXPECT_EQ(share_of_rpc(), "50");
-    EXPECT_EQ(service->trial()->revision, running());
+    EXPECT_EQ(service->trial().status()->revision, running());
     // The trial is what the file is merged into, not the files of the host.
     policy(kBrokenTrial);
-    service->refresh([&](ReloadOutcome got) { outcome = std::move(got); });
+    service->reloads().refresh([&](ReloadOutcome got) { outcome = std::move(got); });
     settle();
     EXPECT_TRUE(outcome->accepted);
     EXPECT_EQ(share_of_rpc(), "50");
     policy(kBeforeTrial);
     let_time_out();
-    EXPECT_EQ(service->policy()->rules.size(), 1U);
+    EXPECT_EQ(service->in_force().policy()->rules.size(), 1U);
     EXPECT_EQ(share_of_rpc(), "60");
 }
 
@@ -487,7 +487,7 @@ TEST_F(ServiceTrialTest, ARefreshTakesNoUnfinishedEdits)
     const std::string rule = "version: 1\nqos-match-rules: [{service-id: 5, qos-level-name: bulk}]\n";
     const auto refresh = [this] {
         std::optional<ReloadOutcome> outcome;
-        service->refresh([&](ReloadOutcome got) { outcome = std::move(got); });
+        service->reloads().refresh([&](ReloadOutcome got) { outcome = std::move(got); });
         EXPECT_TRUE(loop.run_until([&] { return outcome.has_value(); }));
         return outcome.value_or(ReloadOutcome{});
     };
@@ -499,25 +499,25 @@ TEST_F(ServiceTrialTest, ARefreshTakesNoUnfinishedEdits)
     root.write("run/rdma-qos/policy.d/10-job.yaml", rule);
     const auto added = refresh();
     EXPECT_TRUE(added.accepted) << added.to_text();
-    EXPECT_EQ(service->policy()->rules.size(), 2U);
-    EXPECT_EQ(service->settings().mode, Mode::Enforce);
+    EXPECT_EQ(service->in_force().policy()->rules.size(), 2U);
+    EXPECT_EQ(service->in_force().settings().mode, Mode::Enforce);
     policy(trial_shares(10, 30));
     root.write("run/rdma-qos/policy.d/10-job.yaml", "version: 1\n");
     EXPECT_TRUE(refresh().accepted);
     EXPECT_EQ(share_of_rpc(), "60") << "nobody has reloaded";
-    EXPECT_EQ(service->policy()->rules.size(), 1U);
+    EXPECT_EQ(service->in_force().policy()->rules.size(), 1U);
 
     // What is refused is no state of the files.
     root.write("run/rdma-qos/policy.d/10-job.yaml", "version: 1\nqos-match-rules: [{qos-level-name: none}]\n");
     EXPECT_FALSE(refresh().accepted);
-    EXPECT_TRUE(service->last_reload().accepted);
-    EXPECT_EQ(service->tally().reloads_refused, 0U);
+    EXPECT_TRUE(service->in_force().last_reload.accepted);
+    EXPECT_EQ(service->tally().counters().reloads_refused, 0U);
     // Nor does a refresh end what a refused reload says.
     std::filesystem::remove(root.path() / "run/rdma-qos/policy.d/10-job.yaml");
     policy(kBrokenTrial);
     EXPECT_FALSE(reload().accepted);
     EXPECT_TRUE(refresh().accepted);
-    EXPECT_FALSE(service->last_reload().accepted);
+    EXPECT_FALSE(service->in_force().last_reload.accepted);
 }
 
 // Several ask at once: each gets what it has asked for.
@@ -529,11 +529,11 @@ TEST_F(ServiceTrialTest, AReloadThatSharesItsTurnWithARefreshEndsIt)
         EXPECT_TRUE(outcome.accepted);
         ++answers;
     };
-    service->refresh(count);
-    service->refresh(count);
-    service->reload(count);
+    service->reloads().refresh(count);
+    service->reloads().refresh(count);
+    service->reloads().reload(count);
     ASSERT_TRUE(loop.run_until([&] { return answers == 3; }));
-    EXPECT_FALSE(service->trial());
+    EXPECT_FALSE(service->trial().status());
     EXPECT_EQ(running(), before);
 }
 
@@ -553,9 +553,9 @@ TEST_F(ServiceTrialTest, TheFabricMayChangeDuringIt)
     tried(kTriedText);
     root.write("etc/rdma-qos/fabric.yaml", "version: 1\nports: [{guid: 0x77, name: far}]\n");
     bool done = false;
-    service->reread_fabric([&] { done = true; });
+    service->fabric().reread([&] { done = true; });
     ASSERT_TRUE(loop.run_until([&] { return done; }));
-    EXPECT_TRUE(service->trial());
+    EXPECT_TRUE(service->trial().status());
     EXPECT_EQ(share_of_rpc(), "50");
 }
 
@@ -571,7 +571,7 @@ TEST_F(ServiceTrialTest, AShutdownEndsItWithoutAWord)
     service.reset();
     start();
     EXPECT_TRUE(started.accepted);
-    EXPECT_FALSE(service->trial());
+    EXPECT_FALSE(service->trial().status());
     EXPECT_EQ(running(), before);
 }
 
@@ -581,7 +581,7 @@ TEST_F(ServiceTrialTest, AConfirmationThatCrossesTheEndOfTheTimeWins)
     const std::string revision = tried(kTriedText);
     policy(kTriedText);
     std::optional<Result<void>> confirmed;
-    service->confirm_trial(revision, [&](Result<void> result) { confirmed = std::move(result); });
+    service->trials().confirm(revision, [&](Result<void> result) { confirmed = std::move(result); });
     loop.advance(60s);
     ASSERT_TRUE(loop.run_until([&] { return confirmed.has_value(); }));
     EXPECT_TRUE(*confirmed);

@@ -33,7 +33,7 @@ class ServiceVerdict : public test::ServiceFixture {
 protected:
     PlanReport plan()
     {
-        return answer<PlanReport>([&](auto done) { service->plan(std::nullopt, 0, std::move(done)); }).value();
+        return answer<PlanReport>([&](auto done) { service->plans().plan(std::nullopt, 0, std::move(done)); }).value();
     }
     // With what a plan said just before.
     ReloadOutcome planned_reload()
@@ -48,8 +48,8 @@ protected:
     void train_down(ModelBackend& nic)
     {
         nic.set_link(Bandwidth::from_gbps(25));
-        EXPECT_TRUE(
-            loop.run_until([&] { return service->device("mlx5_0/1")->info.link_speed == Bandwidth::from_gbps(25); }));
+        EXPECT_TRUE(loop.run_until(
+            [&] { return service->devices().status("mlx5_0/1")->info.link_speed == Bandwidth::from_gbps(25); }));
     }
     // What main() does: devices are there before the start.
     void start_with(const std::function<void()>& add)
@@ -58,7 +58,7 @@ protected:
         names.uid_of = [](const std::string&) { return std::optional<std::uint32_t>(1000); };
         service.reset();
         service = std::make_unique<Service>(ServiceOptions{root.path(), names, true}, loop, loop.clock);
-        service->read_files();
+        service->reloads().read_files();
         add();
         started = service->start();
         settle();
@@ -71,7 +71,7 @@ TEST_F(ServiceVerdict, APortThatTrainedDownKeepsNoUnrelatedChangeOut)
     start();
     ModelBackend& nic = add_device("mlx5_0");
     train_down(nic);
-    ASSERT_THAT(service->device("mlx5_0/1")->findings, Not(IsEmpty()));
+    ASSERT_THAT(service->devices().status("mlx5_0/1")->findings, Not(IsEmpty()));
 
     policy(guarantees(40, 20, kRule));
     const auto outcome = planned_reload();
@@ -100,7 +100,8 @@ TEST_F(ServiceVerdict, ADisabledDeviceKeepsNothingOutAndIsListed)
     policy(guarantees(40, 20));
     EXPECT_FALSE(planned_reload().accepted);
 
-    ASSERT_TRUE(answer<std::vector<DeviceReconcile>>([&](auto done) { service->disable("rxe0", std::move(done)); }));
+    ASSERT_TRUE(answer<std::vector<DeviceReconcile>>(
+        [&](auto done) { service->device_control().disable("rxe0", std::move(done)); }));
     plain.clear_log();
     const PlanReport planned = plan();
     ASSERT_EQ(planned.devices.size(), 1U);
@@ -119,8 +120,8 @@ TEST_F(ServiceVerdict, AReleasedDeviceIsListed)
     start();
     add_device("mlx5_0");
     add_device("rxe0", Capabilities{});
-    ASSERT_TRUE(
-        answer<std::vector<DeviceReconcile>>([&](auto done) { service->release_device("rxe0", std::move(done)); }));
+    ASSERT_TRUE(answer<std::vector<DeviceReconcile>>(
+        [&](auto done) { service->device_control().release("rxe0", std::move(done)); }));
     policy(guarantees(40, 20));
     const auto outcome = planned_reload();
     EXPECT_TRUE(outcome.accepted) << outcome.to_text();
@@ -137,9 +138,9 @@ TEST_F(ServiceVerdict, ADeviceThatIsDisabledMeanwhileKeepsNothingOut)
     while_reading = gate.waiter();
     policy(guarantees(40, 20));
     std::optional<ReloadOutcome> outcome;
-    service->reload([&outcome](ReloadOutcome got) { outcome = std::move(got); });
+    service->reloads().reload([&outcome](ReloadOutcome got) { outcome = std::move(got); });
     gate.wait_until_it_holds();
-    service->disable("rxe0", [](const auto&) {});
+    service->device_control().disable("rxe0", [](const auto&) {});
     gate.open();
     ASSERT_TRUE(loop.run_until([&outcome] { return outcome.has_value(); }));
     EXPECT_TRUE(outcome->accepted) << outcome->to_text();
@@ -200,9 +201,9 @@ TEST_F(ServiceVerdict, AStartRefusesWhatAReloadRefuses)
     EXPECT_FALSE(started.accepted);
     EXPECT_EQ(started.revision, good);
     EXPECT_THAT(started.why_refused(), HasSubstr("mlx5_0/1: /rpc: requested min-rate 80 Gbit/s"));
-    ASSERT_TRUE(service->policy());
-    EXPECT_EQ(service->policy()->revision, good);
-    EXPECT_FALSE(service->last_reload().accepted);
+    ASSERT_TRUE(service->in_force().policy());
+    EXPECT_EQ(service->in_force().policy()->revision, good);
+    EXPECT_FALSE(service->in_force().last_reload.accepted);
     EXPECT_THAT(writes(*nic), Not(IsEmpty())) << "the last good policy is built";
     EXPECT_THAT(journal.lines(),
                 Contains("the policy cannot be used; the last good one (revision " + good + ") is in force"));
@@ -221,7 +222,7 @@ TEST_F(ServiceVerdict, AStartTakesWhatRanBeforeThoughAPortHasTrainedDown)
     const auto with_slow_port = [&] {
         DeviceInfo info = new_device("mlx5_0");
         info.link_speed = Bandwidth::from_gbps(25);
-        service->add_device(std::make_unique<ModelBackend>(info, default_capabilities()));
+        service->device_control().add(std::make_unique<ModelBackend>(info, default_capabilities()));
     };
     start_with(with_slow_port);
     EXPECT_TRUE(started.accepted) << started.to_text();
@@ -241,8 +242,8 @@ TEST_F(ServiceVerdict, TheVeryFirstStartHasNothingToCompareWith)
     ModelBackend* nic = nullptr;
     start_with([&] { nic = &add_device("rxe0", Capabilities{}); });
     EXPECT_FALSE(started.accepted);
-    EXPECT_FALSE(service->policy());
-    EXPECT_EQ(service->last_reload().why_refused(), started.why_refused());
+    EXPECT_FALSE(service->in_force().policy());
+    EXPECT_EQ(service->in_force().last_reload.why_refused(), started.why_refused());
     EXPECT_THAT(writes(*nic), IsEmpty());
     settings("version: 1\non-unsupported: degrade\n");
     EXPECT_TRUE(planned_reload().accepted);
@@ -252,7 +253,8 @@ TEST_F(ServiceVerdict, ADeviceThatIsDisabledAtTheStartKeepsNothingOut)
 {
     policy(kNothing);
     start_with([&] { add_device("rxe0", Capabilities{}); });
-    ASSERT_TRUE(answer<std::vector<DeviceReconcile>>([&](auto done) { service->disable("", std::move(done)); }));
+    ASSERT_TRUE(answer<std::vector<DeviceReconcile>>(
+        [&](auto done) { service->device_control().disable("", std::move(done)); }));
     policy(guarantees(40, 20));
     start_with([&] {
         devices = 0;    // the same port
@@ -268,7 +270,7 @@ TEST_F(ServiceVerdict, ADeviceThatComesLaterTakesWhatRuns)
     policy(guarantees(40, 20));
     start_with([&] { add_device("mlx5_0"); });
     add_device("rxe0", Capabilities{});
-    EXPECT_EQ(service->device("rxe0/1")->state, DeviceState::Degraded);
+    EXPECT_EQ(service->devices().status("rxe0/1")->state, DeviceState::Degraded);
     policy(guarantees(40, 20, kRule));
     EXPECT_TRUE(planned_reload().accepted);
 }
@@ -277,12 +279,12 @@ TEST_F(ServiceVerdict, BetweenReadingAndStartDevicesGetNothing)
 {
     policy(guarantees(40, 20));
     start_with([&] {
-        EXPECT_TRUE(service->makes_elements()) << "devices are opened for the policy that was read";
-        EXPECT_FALSE(service->policy());
+        EXPECT_TRUE(service->reloads().makes_elements()) << "devices are opened for the policy that was read";
+        EXPECT_FALSE(service->in_force().policy());
         EXPECT_THAT(writes(add_device("mlx5_0")), IsEmpty());
     });
-    EXPECT_TRUE(service->makes_elements());
-    EXPECT_TRUE(service->policy());
+    EXPECT_TRUE(service->reloads().makes_elements());
+    EXPECT_TRUE(service->in_force().policy());
 }
 
 }    // namespace
