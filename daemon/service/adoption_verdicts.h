@@ -1,4 +1,4 @@
-// Why queue pairs of programs that did not register are in no leaf, one by one, for whoever lists them.
+// Why queue pairs of programs that did not register are in no leaf, one by one, for the lists of all queue pairs.
 //
 // Thread: the main loop.
 #pragma once
@@ -37,16 +37,18 @@ public:
     Unregistered setting = Unregistered::Count;
     std::string unavailable;    // why none is adopted at all; empty: they are
 
-    // False: that was known.
-    bool set(const std::string& device, std::uint32_t number, AdoptionVerdictOf verdict)
+    void refuse(const std::string& device, std::uint32_t number, AdoptionVerdictOf verdict)
     {
         AdoptionVerdictOf& present = verdicts_[{device, number}];
-        const bool is_new = present.word != verdict.word || present.process != verdict.process;
+        if (present.word != verdict.word || present.process != verdict.process) {
+            ++refused_[verdict.word];
+        }
         present = std::move(verdict);
-        return is_new;
     }
-    void forget(const std::string& device, std::uint32_t number) { verdicts_.erase({device, number}); }
+    void remove(const std::string& device, std::uint32_t number) { verdicts_.erase({device, number}); }
     void clear() { verdicts_.clear(); }
+    // Queue pairs that were refused, ever, by word.
+    [[nodiscard]] const std::map<std::string_view, std::uint64_t>& refused() const { return refused_; }
 
     // Of a tracked one that no session has.
     [[nodiscard]] std::string_view word(const HostQueuePair& queue_pair) const;
@@ -60,6 +62,7 @@ private:
     [[nodiscard]] const AdoptionVerdictOf* find(const HostQueuePair& queue_pair) const;
 
     std::map<std::pair<std::string, std::uint32_t>, AdoptionVerdictOf> verdicts_;    // by device ("mlx5_0") and number
+    std::map<std::string_view, std::uint64_t> refused_;
 };
 
 }    // namespace rdmaqos

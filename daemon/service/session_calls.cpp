@@ -355,7 +355,7 @@ void SessionCalls::adopt(std::shared_ptr<const Identity> owner, std::vector<Queu
            });
 }
 
-void SessionCalls::let_go(const std::string& device, const std::vector<std::uint32_t>& numbers)
+void SessionCalls::release_adopted(const std::string& device, const std::vector<std::uint32_t>& numbers)
 {
     ManagedDevice* const holder = devices_.find(device);
     std::map<SessionId, std::vector<std::uint32_t>> of_session;

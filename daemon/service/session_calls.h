@@ -50,8 +50,8 @@ public:
     // process has, or a new one. A session that has lost its last queue pair ends.
     void adopt(std::shared_ptr<const Identity> owner, std::vector<QueuePairRequest> queue_pairs,
                Callback<std::vector<QueuePairResult>> done);
-    // Takes adopted ones out and forgets them; others are left alone.
-    void let_go(const std::string& device, const std::vector<std::uint32_t>& numbers);
+    // Takes adopted ones out of the tree and of their sessions; others are left alone.
+    void release_adopted(const std::string& device, const std::vector<std::uint32_t>& numbers);
     // Of an adopted session.
     void program_ended(SessionId id)
     {
