@@ -80,7 +80,7 @@ Result<std::shared_ptr<const Program>> Program::open(std::shared_ptr<const Ident
     if (!pidfd) {
         return errno == ESRCH ? ended(identity->pid) : refused(identity->pid, errno);
     }
-    // The descriptor is of whoever has the pid now. If that is who we mean, it was so when the descriptor was made.
+    // It may be of a later process with this pid. If the pid is still of ours, it was when the descriptor was made.
     const auto started = read_start_time("/proc", identity->pid);
     if (!started && is_shortage(started.error().sys_errno)) {
         return refused(identity->pid, started.error().sys_errno);

@@ -1,4 +1,4 @@
-// A program that knows nothing of us, and the device files it has open: looked for in /proc, taken by pidfd_getfd(2).
+// A program that did not register, and the device files it has open: looked for in /proc, taken by pidfd_getfd(2).
 //
 // The program may do anything meanwhile: end, close a file, put another one in its place. What is taken is looked at
 // again before it is used, and what turns out to be something else is given to `close`, since closing it may wait.

@@ -26,16 +26,16 @@ std::string HostProgramFiles::why_not() const
 
 Result<std::vector<std::shared_ptr<ClientFile>>> HostProgramFiles::of(const std::shared_ptr<const Identity>& process)
 {
-    if (known_.size() >= forget_at_) {
-        std::erase_if(known_, [](const auto& entry) { return entry.second.program.expired(); });
-        forget_at_ = std::max<std::size_t>(64, known_.size() * 2);
+    if (cached_.size() >= prune_at_) {
+        std::erase_if(cached_, [](const auto& entry) { return entry.second.program.expired(); });
+        prune_at_ = std::max<std::size_t>(64, cached_.size() * 2);
     }
-    Known& known = known_[process->pid];
+    Known& known = cached_[process->pid];
     auto program = known.program.lock();
     if (program == nullptr || program->identity().start_time != process->start_time) {
         auto opened = Program::open(process);
         if (!opened) {
-            known_.erase(process->pid);
+            cached_.erase(process->pid);
             return fail(opened.error());
         }
         program = std::move(*opened);

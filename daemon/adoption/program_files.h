@@ -43,8 +43,8 @@ private:
 
     const std::function<void(std::uint32_t, UniqueFd)> close_;
     const std::shared_ptr<RestingFiles> resting_;
-    std::map<pid_t, Known> known_;
-    std::size_t forget_at_ = 64;
+    std::map<pid_t, Known> cached_;
+    std::size_t prune_at_ = 64;
 };
 
 }    // namespace rdmaqos

@@ -50,7 +50,7 @@ void RestingFiles::run()
 TakenFile::TakenFile(std::shared_ptr<const Program> program, VerbsFile file, std::weak_ptr<RestingFiles> resting,
                      Close close)
     : ClientFile(UniqueFd(), close), program_(std::move(program)), file_(file), resting_(std::move(resting)),
-      give_back_(std::move(close))
+      close_taken_(std::move(close))
 {
 }
 
@@ -58,7 +58,7 @@ Result<void> TakenFile::open()
 {
     const std::lock_guard lock(mutex_);
     if (fd() < 0) {
-        auto taken = take_verbs_file(*program_, file_, give_back_);
+        auto taken = take_verbs_file(*program_, file_, close_taken_);
         if (!taken) {
             return fail(taken.error());
         }

@@ -1,5 +1,5 @@
-// A device file of a program that knows nothing of us, open here only while it is used: while we hold it, what is in it
-// outlives its program.
+// A device file of a program that did not register, open here only while it is used: while it is open here, what is in
+// it outlives its program.
 //
 //     use ── pidfd_getfd ──▶ open, in use ── no longer used ──▶ rests ── a few milliseconds later ──▶ closed
 //                                 ▲                               │
@@ -73,7 +73,7 @@ private:
     const std::shared_ptr<const Program> program_;
     const VerbsFile file_;
     const std::weak_ptr<RestingFiles> resting_;
-    const Close give_back_;
+    const Close close_taken_;
     std::mutex mutex_;
     std::size_t uses_ = 0;
 };

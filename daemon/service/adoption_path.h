@@ -1,4 +1,4 @@
-// The path of a queue pair that is to be adopted, as its address vector tells.
+// The path of a queue pair that is to be adopted, from its address vector.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What every part of the service works with: the main loop, the threads that work for it, and who is told.
+// What every part of the service works with: the main loop, the threads that work for it, and its observers.
 #pragma once
 
 #include <map>

@@ -197,7 +197,7 @@ void DeviceControl::enable(const std::string& device, Reconciled done)
         return;
     }
     const auto results = std::make_shared<std::vector<DeviceReconcile>>();
-    const ToEnable meant = forget_switches(device, *results);
+    const ToEnable meant = clear_switches(device, *results);
     if (meant.off.empty() && results->empty() && meant.coming.empty() && !device.empty()) {
         done(fail(ErrorCode::UnknownDevice, devices_.unknown(device)));
         return;
@@ -221,7 +221,7 @@ void DeviceControl::enable(const std::string& device, Reconciled done)
         enabling->close_one();
     });
     if (!meant.released.empty()) {
-        keep_released();
+        save_released();
         context_.notify([](ServiceObserver& observer) { observer.released_changed(); });
     }
     for (const auto& [id, names] : meant.released) {
@@ -231,7 +231,7 @@ void DeviceControl::enable(const std::string& device, Reconciled done)
     }
 }
 
-DeviceControl::ToEnable DeviceControl::forget_switches(const std::string& device, std::vector<DeviceReconcile>& results)
+DeviceControl::ToEnable DeviceControl::clear_switches(const std::string& device, std::vector<DeviceReconcile>& results)
 {
     ToEnable meant;
     const auto present = devices_.named(device);
@@ -286,15 +286,15 @@ void DeviceControl::release(const std::string& device, Reconciled done)
         devices_.released[id_of(each->info())] = names_of(each->info());
         releasing_[each->key()] = nullptr;
         all->expect(each->key());
-        let_go(each->key(), kDrainAttempts, results, all);
+        drain_and_remove(each->key(), kDrainAttempts, results, all);
     }
-    keep_released();
+    save_released();
     all->within(context_.executor, kPatienceWithDevices);
     all->all_expected();
 }
 
-void DeviceControl::let_go(const std::string& key, std::uint32_t attempts, const Results& results,
-                           const std::shared_ptr<Gathering>& all)
+void DeviceControl::drain_and_remove(const std::string& key, std::uint32_t attempts, const Results& results,
+                                     const std::shared_ptr<Gathering>& all)
 {
     ManagedDevice* device = devices_.find(key);
     if (device == nullptr) {
@@ -308,8 +308,9 @@ void DeviceControl::let_go(const std::string& key, std::uint32_t attempts, const
             return;
         }
         if (attempts > 1 && has_elements(*drained)) {
-            releasing_[key] = context_.executor.after(
-                kDrainPause, [this, key, attempts, results, all] { let_go(key, attempts - 1, results, all); });
+            releasing_[key] = context_.executor.after(kDrainPause, [this, key, attempts, results, all] {
+                drain_and_remove(key, attempts - 1, results, all);
+            });
             return;
         }
         log_left(result, "is released");
@@ -348,10 +349,10 @@ void DeviceControl::finish_release(DeviceReconcile result, const Results& result
     all->came(key);
 }
 
-void DeviceControl::keep_released()
+void DeviceControl::save_released()
 {
     context_.loader.run(
-        [root = context_.options.root, list = devices_.released] { return save_released(root, list); },
+        [root = context_.options.root, list = devices_.released] { return rdmaqos::save_released(root, list); },
         [this](const Result<void>& saved) {
             const std::string failure = saved ? ""
                                               : fmt::format(
@@ -380,7 +381,7 @@ void DeviceControl::vanished(const DeviceId& id)
         context_.notify([](ServiceObserver& observer) { observer.refused_changed(); });
     }
     if (devices_.released.erase(id) > 0) {
-        keep_released();
+        save_released();
         context_.notify([](ServiceObserver& observer) { observer.released_changed(); });
     }
 }

@@ -78,7 +78,7 @@ public:
     // `all`. The kernel leaks whatever is left in the tree.
     void empty_at_end(const std::string& key, const std::shared_ptr<Gathering>& all,
                       std::uint32_t attempts = kDrainAttempts);
-    // It says so itself, and is in the middle of that.
+    // It went away by itself: from one of its own callbacks.
     void remove_soon(const std::string& key);
 
 private:
@@ -90,15 +90,15 @@ private:
         SwitchedOff released;    // of those: taken again by discovery
     };
     // They are neither disabled nor released any longer. Adds a result for those there is nothing to do for.
-    ToEnable forget_switches(const std::string& device, std::vector<DeviceReconcile>& results);
+    ToEnable clear_switches(const std::string& device, std::vector<DeviceReconcile>& results);
     // For the administrator; Busy while shutting down.
     [[nodiscard]] Result<std::vector<ManagedDevice*>> to_manage(const std::string& name) const;
     void switch_devices(const std::vector<ManagedDevice*>& which, bool off, const Results& results, Reconciled done);
     // Drains, so many times if need be, and removes; then the part `key` of `all` has come.
-    void let_go(const std::string& key, std::uint32_t attempts, const Results& results,
-                const std::shared_ptr<Gathering>& all);
+    void drain_and_remove(const std::string& key, std::uint32_t attempts, const Results& results,
+                          const std::shared_ptr<Gathering>& all);
     // So that the next daemon leaves them alone, too.
-    void keep_released();
+    void save_released();
     void finish_release(DeviceReconcile result, const Results& results, const std::shared_ptr<Gathering>& all);
 
     ServiceContext& context_;

@@ -1,4 +1,4 @@
-// The devices that are with us, by key, and those that an administrator has switched off, whether or not they are.
+// The managed devices, by key, and those that an administrator has switched off, managed or not.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ public:
     // Of one_named(); Busy while it is being released.
     [[nodiscard]] Result<std::string> find_key(const std::string& name) const;
     [[nodiscard]] Result<DeviceNames> find_names(const std::string& name) const;
-    // Those that have answered nothing for as long as anybody waits for them, by key.
+    // Those that have not answered for as long as a call waits (kPatienceWithDevices), by key.
     [[nodiscard]] std::vector<std::string> silent() const;
     // Their threads, by key: for the watchdog.
     [[nodiscard]] std::map<std::string, WorkerPulse> pulses() const;
@@ -61,7 +61,7 @@ public:
 
     SwitchedOff disabled;                          // present or not
     SwitchedOff released;                          // not present, until they are wanted again
-    std::map<DeviceId, RefusedDevice> refused;     // on this host, wanted, and not with us
+    std::map<DeviceId, RefusedDevice> refused;     // on this host, wanted, and not managed
     std::map<std::string, DeviceNames> closing;    // of those: their files are not closed yet; by key
 
 private:

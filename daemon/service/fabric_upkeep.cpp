@@ -18,7 +18,7 @@ std::string describe(const Fabric& fabric)
 
 }    // namespace
 
-bool FabricUpkeep::complain(const Diagnostics& diagnostics)
+bool FabricUpkeep::publish_diagnostics(const Diagnostics& diagnostics)
 {
     Diagnostics kept = with_excerpts(diagnostics);
     if (render(kept, Colour::Off) == render(policy_.fabric_diagnostics, Colour::Off)) {
@@ -34,13 +34,13 @@ void FabricUpkeep::finish(const FabricFile& file, LoopCallback<void()> done)
     const FileStamp before = policy_.set_fabric_stamp(file.stamp);
     const std::string text = render(file.read.diagnostics, Colour::Off);
     if (!file.read.value) {
-        if (complain(file.read.diagnostics)) {
+        if (publish_diagnostics(file.read.diagnostics)) {
             log(LogLevel::Error, "the fabric file cannot be used; the fabric known so far stays in use:\n{}", text);
         }
         done();
         return;
     }
-    const bool was_wrong = complain({});
+    const bool was_wrong = publish_diagnostics({});
     if (*file.read.value == *policy_.rules().fabric) {
         if (was_wrong) {
             log(LogLevel::Notice, "the fabric file can be used again; it says what was known before");

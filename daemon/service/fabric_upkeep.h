@@ -28,8 +28,8 @@ public:
 
 private:
     void finish(const FabricFile& file, LoopCallback<void()> done);
-    // True, and everybody is told: they differ from the last ones.
-    bool complain(const Diagnostics& diagnostics);
+    // True: they differ from the last ones, and observers are notified.
+    bool publish_diagnostics(const Diagnostics& diagnostics);
 
     ServiceContext& context_;
     PolicyInForce& policy_;

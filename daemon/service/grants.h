@@ -1,4 +1,4 @@
-// What sessions are told that they have, made again when it may have changed.
+// The grants of sessions: what each has, computed again when it may have changed.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ public:
     // As it is now, made if it never was; of a session with very many queue pairs, as it was a moment ago.
     [[nodiscard]] const Grant& of(Session& session);
 
-    // The grant may have changed: it is made when somebody asks for it, or soon, and observers are told if it differs.
+    // The grant may have changed: it is computed when it is asked for, or soon, and observers are notified if it
+    // differs.
     void refresh(const Session& session);
     void refresh_all();
     // In attach mode per-process a grant depends on how many processes there are.

@@ -1,4 +1,4 @@
-// All queue pairs of the host, also those of programs that know nothing of us: which are in a leaf, and why the others
+// All queue pairs of the host, also those of programs that did not register: which are in a leaf, and why the others
 // are not.
 //
 // Thread: the main loop.
@@ -56,7 +56,7 @@ public:
     HostView(ServiceContext& context, const DeviceTable& devices, const SessionTable& sessions,
              const AdoptionVerdicts& verdicts);
 
-    // At most a second old. With `unregistered: ignore`, nobody is looked at.
+    // At most a second old. With `unregistered: ignore`, the kernel is not asked.
     void survey(Callback<std::shared_ptr<const HostSurvey>> done);
     [[nodiscard]] HostWalk walk(std::shared_ptr<const HostSurvey> survey) const
     {

@@ -28,7 +28,7 @@ Result<void> UidLimits::take_request(Account account)
     const TimePoint now = clock_.now();
     if (now - last_sweep_ > kSweepInterval) {
         last_sweep_ = now;
-        forget_idle();
+        remove_idle();
     }
     const double burst = limits_.requests_per_second_per_uid;
     const auto [entry, is_new] = uses_.try_emplace(account);
@@ -105,7 +105,7 @@ void UidLimits::remove_queue_pairs(Account account, std::uint32_t count)
     uses_.at(account).queue_pairs -= count;
 }
 
-void UidLimits::forget_idle()
+void UidLimits::remove_idle()
 {
     std::erase_if(uses_, [this](const auto& entry) {
         const Use& use = entry.second;

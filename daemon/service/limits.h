@@ -48,7 +48,7 @@ private:
         TimePoint refilled;
     };
 
-    void forget_idle();
+    void remove_idle();
 
     const Clock& clock_;
     Limits limits_;

@@ -1,4 +1,4 @@
-// Who is told what changed in the service.
+// Observers of the service.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace rdmaqos {
 
-// Told what changed, so that a transport can emit signals. Called on the main loop; must not call back into the service
-// except for reading.
+// Notified of changes, so that a transport can emit signals. Called on the main loop; must not call back into the
+// service except for reading.
 class ServiceObserver {
 public:
     virtual ~ServiceObserver() = default;

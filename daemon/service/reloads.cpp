@@ -125,7 +125,7 @@ ReloadOutcome Reloads::start()
         tally_.policy_accepted_at_start();
     }
     outcome.revision = policy_.revision();
-    remember(outcome);
+    set_last_reload(outcome);
     return outcome;
 }
 
@@ -233,13 +233,13 @@ void Reloads::test_devices(Result<std::shared_ptr<Tried>> tried)
                           [this, tried = std::move(tried)]() mutable { finish(std::move(tried)); });
 }
 
-void Reloads::remember(const ReloadOutcome& outcome)
+void Reloads::set_last_reload(const ReloadOutcome& outcome)
 {
     policy_.last_reload = outcome;
     policy_.last_reload.diagnostics = with_excerpts(outcome.diagnostics);
 }
 
-void Reloads::tell(const ReloadOutcome& outcome) const
+void Reloads::log_outcome(const ReloadOutcome& outcome) const
 {
     const Kind kind = pending_.front().kind;
     if (!outcome.accepted) {
@@ -270,21 +270,21 @@ void Reloads::tell(const ReloadOutcome& outcome) const
 
 void Reloads::answer(const ReloadOutcome& outcome)
 {
-    tell(outcome);
+    log_outcome(outcome);
     // A text that was refused is not in force, and no file of the host: nothing is wrong with this host. Nor is with
     // the files that a refresh has not read.
     const Kind kind = pending_.front().kind;
     if (kind == Kind::Reload || kind == Kind::GoBack || (kind == Kind::Begin && outcome.accepted)) {
-        remember(outcome);
+        set_last_reload(outcome);
     }
     if (kind == Kind::Reload || kind == Kind::GoBack) {
         tally_.reload_answered(outcome.accepted, context_.clock.now() - started_);
     }
     context_.notify([](ServiceObserver& observer) { observer.reload_answered(); });
-    end_service(outcome);
+    end_request(outcome);
 }
 
-void Reloads::end_service(const ReloadOutcome& outcome)
+void Reloads::end_request(const ReloadOutcome& outcome)
 {
     const auto waiting = std::move(pending_.front().waiting);
     pending_.pop_front();
@@ -292,7 +292,7 @@ void Reloads::end_service(const ReloadOutcome& outcome)
     for (const auto& done : waiting) {
         done(outcome);
     }
-    if (more) {    // else whoever asks is served at once
+    if (more) {    // else the next one is served at once
         next();
     }
 }
@@ -311,7 +311,7 @@ void Reloads::take(const Result<std::shared_ptr<Tried>>& tried)
     outcome.revision = policy_.revision();
     if (pending_.front().kind == Kind::GoBack && pending_.front().trial != trial_.number()) {
         outcome.accepted = true;
-        end_service(outcome);    // somebody has ended it: nothing was done
+        end_request(outcome);    // somebody has ended it: nothing was done
         return;
     }
     if (!tried || context_.shutting_down) {
@@ -447,7 +447,7 @@ void Reloads::change_trial(const Tried& tried)
                      });
         break;
     case Kind::Refresh:
-        trial_.follow(revision);
+        trial_.set_revision(revision);
         break;
     case Kind::Reload:
     case Kind::GoBack:

@@ -88,10 +88,10 @@ private:
     // Of the devices that have answered.
     [[nodiscard]] std::vector<DeviceFailure> failures_but_of(const Gathering::Missing& missing) const;
     void answer(const ReloadOutcome& outcome);
-    void tell(const ReloadOutcome& outcome) const;
-    // The one that is served; what has become of it is told by now.
-    void end_service(const ReloadOutcome& outcome);
-    void remember(const ReloadOutcome& outcome);
+    void log_outcome(const ReloadOutcome& outcome) const;
+    // Of the one that is served, after its outcome was logged.
+    void end_request(const ReloadOutcome& outcome);
+    void set_last_reload(const ReloadOutcome& outcome);
 
     ServiceContext& context_;
     PolicyInForce& policy_;

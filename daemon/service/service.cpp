@@ -27,13 +27,13 @@
 
 namespace rdmaqos {
 
-// The parts, each of which knows those above it alone; and which of them hears what of devices.
+// The parts, each of which knows only those above it; and which of them gets which event of a device.
 struct Service::Parts final : DeviceListener {
     Parts(ServiceOptions options, Executor& executor, const Clock& clock)
         : context(std::move(options), executor, clock), sessions(clock)
     {
     }
-    // Devices first: the end of each is told to who waits for it.
+    // Devices first: what waits for them is answered.
     ~Parts() override { devices.clear(); }
     Parts(const Parts&) = delete;
     Parts& operator=(const Parts&) = delete;

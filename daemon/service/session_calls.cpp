@@ -538,7 +538,7 @@ void SessionCalls::device_was_reset(const std::string& device, const std::vector
             continue;
         }
         Session& session = *found;
-        sessions_.limits.remove_queue_pairs(session.owner->account(), session.lose(device));
+        sessions_.limits.remove_queue_pairs(session.owner->account(), session.remove_device(device));
         changed(session);
         end_if_empty(session);
     }

@@ -1,4 +1,4 @@
-// What is told of sessions to those who ask: one at a time with its grant and queue pairs, or counted, for reports
+// Sessions for reports: one at a time with its grant and queue pairs, or counted, for reports
 // whose size may not grow with what others have.
 //
 // Thread: the main loop.

@@ -15,7 +15,7 @@ std::uint32_t Session::queue_pair_count() const
     return static_cast<std::uint32_t>(count);
 }
 
-std::uint32_t Session::lose(const std::string& key)
+std::uint32_t Session::remove_device(const std::string& key)
 {
     constexpr std::size_t kMostRemembered = 4096;    // of a device
     ++losses;

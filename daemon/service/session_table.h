@@ -42,7 +42,7 @@ struct Session {
         return lost.empty() || queue_pair_count() > 0 ? SessionState::Active : SessionState::Detached;
     }
     // A device went away, with all that the session had on it; how many those were.
-    std::uint32_t lose(const std::string& key);
+    std::uint32_t remove_device(const std::string& key);
     // It names one that it has lost, or may have, by its device's name or key. False: it has not lost it.
     bool found_again(const std::string& name, std::uint32_t number);
     // One after the other; empty when `after` was the last one.

@@ -98,7 +98,7 @@ std::string revision_of_main_file(const std::filesystem::path& root)
                 : std::string{};
 }
 
-// Going back means to read the files: whoever tries a policy expects the one that runs.
+// Going back means to read the files: who tries a policy expects the one that runs.
 void warn_of_way_back(const Reading& reading, Loaded& loaded)
 {
     const auto files = read_host_policy(reading.root, reading.names,
@@ -195,7 +195,7 @@ Staged stage(const Scene& scene, Rules rules, const Settings& settings)
         {"", {}, "", scene.is_for_reload, policy.revision, std::chrono::floor<std::chrono::seconds>(scene.now)});
     for (const auto& session : scene.sessions) {
         Choice choice = choose(staged.rules, session.request, *session.owner);
-        if (!session.adopted) {    // else it is let go of
+        if (!session.adopted) {    // else it is released
             lost.move(session.id, *session.owner, {session.level, session.lost}, choice.membership, 0);
         }
         staged.sessions.emplace(session.id, std::move(choice));

@@ -4,7 +4,7 @@
 //     main loop                    loader's thread                                    main loop
 //     Scene, Reading ──▶           read, resolve, match, place, compile: Tried ──▶    commit, or a report
 //
-// Who comes and goes meanwhile is not in the Scene: whoever commits compares the marks (Scene::mark).
+// Sessions and devices that come and go meanwhile are not in the Scene: who commits compares the marks (Scene::mark).
 #pragma once
 
 #include <chrono>

@@ -19,7 +19,7 @@ struct StateFile {
     std::size_t max_size;    // bytes
 };
 
-// Written beside the file and renamed over it, and on the disk when this returns: an administrator who is told that a
+// Written beside the file and renamed over it, and on the disk when this returns: an administrator who reads that a
 // device is disabled may cut the power then. Bytes that are not UTF-8 are replaced. The folder is made if need be.
 [[nodiscard]] Result<void> save_state(const std::filesystem::path& root, const StateFile& file,
                                       const nlohmann::json& list);

@@ -41,7 +41,7 @@ bool TransientEnds::end()
     }
     const auto lock = TransientLock::try_now(root);
     if (!lock && lock.error().code == ErrorCode::Busy) {
-        return false;    // whoever has it may be replacing one of them
+        return false;    // its holder may be replacing one of them
     }
     bool was_used = false;
     std::erase_if(policy_.transient_files, [&](TransientFile& file) {

@@ -44,7 +44,7 @@ std::optional<TrialStatus> TrialInForce::status() const
                        std::chrono::ceil<std::chrono::seconds>(left), current_->who};
 }
 
-void TrialInForce::tell(TrialStep step, const std::string& revision)
+void TrialInForce::notify(TrialStep step, const std::string& revision)
 {
     context_.notify([&](ServiceObserver& observer) { observer.trial_changed(step, revision); });
 }
@@ -76,10 +76,10 @@ void TrialInForce::begin(const TrialRequest& request, std::string revision, std:
         "comes back",
         current_->revision, request.timeout.count(), request.who->uid, request.who->pid,
         request.who->command.empty() ? "" : fmt::format(" ({})", printable(request.who->command)), replaced);
-    tell(TrialStep::Begun, current_->revision);
+    notify(TrialStep::Begun, current_->revision);
 }
 
-void TrialInForce::follow(std::string revision)
+void TrialInForce::set_revision(std::string revision)
 {
     if (current_) {
         current_->revision = std::move(revision);
@@ -97,7 +97,7 @@ void TrialInForce::end(TrialStep how, const std::string& revision)
                   {{"REVISION", revision}, {"TRIED", ended.revision}, {"CAUSE", std::string(to_string(how))}},
                   "the trial of policy {} is over, {}: policy {} is in force", ended.revision, in_words(how), revision);
     }
-    tell(how, revision);
+    notify(how, revision);
 }
 
 }    // namespace rdmaqos

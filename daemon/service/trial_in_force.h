@@ -40,7 +40,7 @@ public:
     void begin(const TrialRequest& request, std::string revision, std::string file_revision, Before before,
                std::function<void(std::uint64_t number)> at_end);
     // Other files of the host were read again.
-    void follow(std::string revision);
+    void set_revision(std::string revision);
     // There is one. `revision`: of the policy that is in force then.
     void end(TrialStep how, const std::string& revision);
 
@@ -56,7 +56,7 @@ private:
         std::unique_ptr<Timer> timer;
     };
 
-    void tell(TrialStep step, const std::string& revision);
+    void notify(TrialStep step, const std::string& revision);
 
     ServiceContext& context_;
     std::optional<Current> current_;
