@@ -97,20 +97,20 @@ void SessionCalls::register_session(PeerId peer, std::shared_ptr<const Identity>
         done(RegisterReply{id, grants_.of(kept), {}});
         return;
     }
-    attach(kept, std::move(request.queue_pairs),
-           [this, id, done = std::move(done)](Result<std::vector<QueuePairResult>> results) {
-               if (!results) {
-                   remove(id, [] {});
-                   done(fail(results.error()));
-                   return;
-               }
-               Session* made = sessions_.find(id);
-               if (made == nullptr) {
-                   done(fail(ErrorCode::UnknownSession, "the session ended while it was being created"));
-                   return;
-               }
-               done(RegisterReply{id, grants_.of(*made), std::move(*results)});
-           });
+    attach_to(kept, std::move(request.queue_pairs),
+              [this, id, done = std::move(done)](Result<std::vector<QueuePairResult>> results) {
+                  if (!results) {
+                      remove(id, [] {});
+                      done(fail(results.error()));
+                      return;
+                  }
+                  Session* made = sessions_.find(id);
+                  if (made == nullptr) {
+                      done(fail(ErrorCode::UnknownSession, "the session ended while it was being created"));
+                      return;
+                  }
+                  done(RegisterReply{id, grants_.of(*made), std::move(*results)});
+              });
 }
 
 Result<Session*> SessionCalls::owned(PeerId peer, SessionId id)
@@ -137,7 +137,7 @@ Result<Membership> SessionCalls::membership_now(const Member& member) const
     return std::move(choice.membership);
 }
 
-Result<void> SessionCalls::settle_file(Session& session, const std::string& device, QueuePairRef& ref)
+Result<void> SessionCalls::resolve_file(Session& session, const std::string& device, QueuePairRef& ref)
 {
     constexpr std::size_t kMostFiles = 64;    // of a session on a device; programs open one, libraries in them a few
     if (session.adopted) {
@@ -206,16 +206,16 @@ void SessionCalls::attach(PeerId peer, SessionId session, std::vector<QueuePairR
         done(fail(found.error()));
         return;
     }
-    attach(**found, std::move(queue_pairs), std::move(done));
+    attach_to(**found, std::move(queue_pairs), std::move(done));
 }
 
-Result<Member> SessionCalls::take(Session& session, QueuePairRequest& request, ManagedDevice& device,
-                                  NamedQueuePairs& named) const
+Result<Member> SessionCalls::accept(Session& session, QueuePairRequest& request, ManagedDevice& device,
+                                    NamedQueuePairs& named) const
 {
     if (const auto room = device.has_room(); !room) {
         return fail(room.error());
     }
-    if (const auto settled = settle_file(session, device.key(), request.ref); !settled) {
+    if (const auto settled = resolve_file(session, device.key(), request.ref); !settled) {
         return fail(settled.error());
     }
     auto member = make_member(session, request, device);
@@ -226,8 +226,8 @@ Result<Member> SessionCalls::take(Session& session, QueuePairRequest& request, M
     return member;
 }
 
-void SessionCalls::attach(Session& session, std::vector<QueuePairRequest> queue_pairs,
-                          Callback<std::vector<QueuePairResult>> done)
+void SessionCalls::attach_to(Session& session, std::vector<QueuePairRequest> queue_pairs,
+                             Callback<std::vector<QueuePairResult>> done)
 {
     std::vector<Result<ManagedDevice*>> named_devices;
     std::vector<bool> known;    // attached already, and so counted already
@@ -252,7 +252,7 @@ void SessionCalls::attach(Session& session, std::vector<QueuePairRequest> queue_
     std::uint32_t refused = 0;
     for (std::size_t i = 0; i < queue_pairs.size(); ++i) {
         const auto& device = named_devices[i];
-        auto member = device ? take(session, queue_pairs[i], **device, named) : Result<Member>(fail(device.error()));
+        auto member = device ? accept(session, queue_pairs[i], **device, named) : Result<Member>(fail(device.error()));
         if (!member) {
             (*results)[i] = failed(queue_pairs[i], member.error());
             refused += known[i] ? 0 : 1;
@@ -291,7 +291,7 @@ void SessionCalls::attach(Session& session, std::vector<QueuePairRequest> queue_
     all->all_expected();
 }
 
-// Lets go of what the device refused.
+// Removes from the session what the device refused.
 void SessionCalls::finish_attach(SessionId id, const std::vector<QueuePairResult>& results)
 {
     Session* found = sessions_.find(id);
@@ -346,13 +346,13 @@ void SessionCalls::adopt(std::shared_ptr<const Identity> owner, std::vector<Queu
         log_attached(*session);
         context_.notify([id = session->id](ServiceObserver& observer) { observer.session_added(id); });
     }
-    attach(*session, std::move(queue_pairs),
-           [this, id = session->id, done = std::move(done)](Result<std::vector<QueuePairResult>> results) {
-               if (Session* const still = sessions_.find(id)) {
-                   end_if_empty(*still);
-               }
-               done(std::move(results));
-           });
+    attach_to(*session, std::move(queue_pairs),
+              [this, id = session->id, done = std::move(done)](Result<std::vector<QueuePairResult>> results) {
+                  if (Session* const still = sessions_.find(id)) {
+                      end_if_empty(*still);
+                  }
+                  done(std::move(results));
+              });
 }
 
 void SessionCalls::release_adopted(const std::string& device, const std::vector<std::uint32_t>& numbers)
@@ -376,7 +376,7 @@ void SessionCalls::release_adopted(const std::string& device, const std::vector<
             }
         }
         holder->remove(id, some, [this] { grants_.refresh_neighbours(); });
-        changed(*session);
+        notify_changed(*session);
         end_if_empty(*session);
     }
 }
@@ -390,7 +390,7 @@ void SessionCalls::take_over(const Session& session, const QueuePairResult& atta
     const auto on_device = adopted->queue_pairs.find(attached.device);
     if (on_device != adopted->queue_pairs.end() && on_device->second.erase(attached.number) > 0) {
         sessions_.limits.remove_queue_pairs(adopted->owner->account(), 1);
-        changed(*adopted);
+        notify_changed(*adopted);
         end_if_empty(*adopted);
     }
 }
@@ -428,7 +428,7 @@ void SessionCalls::detach(PeerId peer, SessionId session, const std::string& dev
     if (!found) {
         const auto still = owned(peer, session);
         if (still && (*still)->found_again(device, number)) {
-            changed(**still);
+            notify_changed(**still);
             done({});    // it went away with its device
             return;
         }
@@ -494,7 +494,7 @@ void SessionCalls::remove(SessionId id, LoopCallback<void()> done)
     leaving_.take_out();
 }
 
-void SessionCalls::changed(Session& session)
+void SessionCalls::notify_changed(Session& session)
 {
     grants_.refresh(session);
     context_.notify([id = session.id](ServiceObserver& observer) { observer.session_changed(id, false); });
@@ -509,7 +509,7 @@ void SessionCalls::queue_pairs_changed(const std::string& device, const std::vec
         }
     }
     for (const SessionId id : affected) {
-        changed(sessions_.at(id));
+        notify_changed(sessions_.at(id));
     }
 }
 
@@ -525,7 +525,7 @@ void SessionCalls::queue_pairs_vanished(const std::string& device,
         }
     }
     for (const SessionId id : affected) {
-        changed(sessions_.at(id));
+        notify_changed(sessions_.at(id));
         end_if_empty(sessions_.at(id));
     }
 }
@@ -539,7 +539,7 @@ void SessionCalls::device_was_reset(const std::string& device, const std::vector
         }
         Session& session = *found;
         sessions_.limits.remove_queue_pairs(session.owner->account(), session.remove_device(device));
-        changed(session);
+        notify_changed(session);
         end_if_empty(session);
     }
 }

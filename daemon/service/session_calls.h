@@ -1,4 +1,11 @@
-// What clients ask of their sessions, and what devices say of the queue pairs in them.
+// What clients ask of their sessions, and what devices report of the queue pairs in them. `Register` with queue pairs:
+//
+//     register_session() ── choose() its level, SessionTable::add() ─▶ attach_to()
+//     attach_to()        ── accept() each queue pair: its file, and as a Member with its class
+//                        ─▶ ManagedDevice::add(), once for each device ─▶ worker: admits and places them
+//     finish_attach()    ── what the device refused leaves the session ─▶ the reply, with Grants::of()
+//
+// `Attach` begins at attach_to(), and adopt() does for a program that did not register.
 #pragma once
 
 #include <cstdint>
@@ -72,14 +79,14 @@ private:
     [[nodiscard]] Result<Membership> membership_now(const Member& member) const;
     // One ClientFile for each open file, however often its descriptor is passed; a queue pair without one is of the
     // file its session brought before. LimitReached: too many.
-    [[nodiscard]] static Result<void> settle_file(Session& session, const std::string& device, QueuePairRef& ref);
+    [[nodiscard]] static Result<void> resolve_file(Session& session, const std::string& device, QueuePairRef& ref);
     [[nodiscard]] Result<Member> make_member(const Session& session, const QueuePairRequest& request,
                                              const ManagedDevice& device) const;
     using NamedQueuePairs = std::set<std::pair<ManagedDevice*, std::uint32_t>>;    // so far in one call
-    [[nodiscard]] Result<Member> take(Session& session, QueuePairRequest& request, ManagedDevice& device,
-                                      NamedQueuePairs& named) const;
-    void attach(Session& session, std::vector<QueuePairRequest> queue_pairs,
-                Callback<std::vector<QueuePairResult>> done);
+    [[nodiscard]] Result<Member> accept(Session& session, QueuePairRequest& request, ManagedDevice& device,
+                                        NamedQueuePairs& named) const;
+    void attach_to(Session& session, std::vector<QueuePairRequest> queue_pairs,
+                   Callback<std::vector<QueuePairResult>> done);
     void finish_attach(SessionId id, const std::vector<QueuePairResult>& results);
     // Its program has attached it itself.
     void take_over(const Session& session, const QueuePairResult& attached);
@@ -88,7 +95,7 @@ private:
     // Its end begins; `done` when the devices have released its queue pairs.
     void remove(SessionId id, LoopCallback<void()> done);
     // Its queue pairs are not what they were.
-    void changed(Session& session);
+    void notify_changed(Session& session);
 
     ServiceContext& context_;
     const PolicyInForce& policy_;
