@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "daemon/device/device_names.h"
+#include "lib/base/text.h"
 
 namespace rdmaqos {
 namespace {
