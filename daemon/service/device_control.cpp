@@ -11,6 +11,7 @@
 #include "daemon/device/device_names.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 
 namespace rdmaqos {
 namespace {
@@ -388,9 +389,7 @@ void DeviceControl::vanished(const DeviceId& id)
 
 Result<std::vector<ManagedDevice*>> DeviceControl::to_manage(const std::string& name) const
 {
-    if (const auto here = context_.not_ending(); !here) {
-        return fail(here.error());
-    }
+    TRY(context_.not_ending());
     return devices_.named(name);
 }
 

@@ -8,6 +8,7 @@
 
 #include "daemon/service/state_file.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 
 namespace rdmaqos {
 namespace {
@@ -78,13 +79,10 @@ Result<void> save(const std::filesystem::path& root, const StateFile& file, cons
 
 Result<SwitchedOff> load(const std::filesystem::path& root, const StateFile& file)
 {
-    const auto devices = load_state(root, file);
-    if (!devices) {
-        return fail(devices.error());
-    }
+    const auto devices = TRY(load_state(root, file));
     SwitchedOff off;
-    for (std::size_t i = 0; i < devices->size(); ++i) {
-        auto device = from_json((*devices)[i]);
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+        auto device = from_json(devices[i]);
         if (!device) {
             return fail(damaged_state(root, file, i, device.error()));
         }

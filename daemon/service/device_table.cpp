@@ -6,6 +6,7 @@
 
 #include "daemon/device/device_names.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 
 namespace rdmaqos {
 namespace {
@@ -42,15 +43,12 @@ Result<ManagedDevice*> DeviceTable::one_named(const std::string& name) const
     if (name.empty()) {
         return fail(ErrorCode::InvalidArgument, "`device` is missing");
     }
-    const auto found = named(name);
-    if (!found) {
-        return fail(found.error());
-    }
-    if (found->size() > 1) {
+    const auto found = TRY(named(name));
+    if (found.size() > 1) {
         return fail(ErrorCode::InvalidArgument,
-                    fmt::format("`{}` has several ports; say which, as in `{}`", name, found->front()->key()));
+                    fmt::format("`{}` has several ports; say which, as in `{}`", name, found.front()->key()));
     }
-    return found->front();
+    return found.front();
 }
 
 std::string DeviceTable::unknown(const std::string& name) const
@@ -126,11 +124,8 @@ Result<std::string> DeviceTable::find_key(const std::string& name) const
 
 Result<DeviceNames> DeviceTable::find_names(const std::string& name) const
 {
-    const auto device = one_named(name);
-    if (!device) {
-        return fail(device.error());
-    }
-    return names_of((*device)->info());
+    const ManagedDevice* device = TRY(one_named(name));
+    return names_of(device->info());
 }
 
 std::vector<std::string> DeviceTable::silent() const

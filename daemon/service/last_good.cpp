@@ -4,6 +4,7 @@
 
 #include "daemon/service/state_file.h"
 #include "lib/base/file.h"
+#include "lib/base/try.h"
 
 namespace rdmaqos {
 namespace {
@@ -24,13 +25,10 @@ Result<void> save_last_good(const std::filesystem::path& root, const Sources& so
 
 Result<Sources> load_last_good(const std::filesystem::path& root)
 {
-    const auto files = load_state(root, kLastGoodPolicy);
-    if (!files) {
-        return fail(files.error());
-    }
+    const auto files = TRY(load_state(root, kLastGoodPolicy));
     Sources sources;
-    for (std::size_t i = 0; i < files->size(); ++i) {
-        const auto& file = (*files)[i];
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        const auto& file = files[i];
         if (!file.is_object() || !file.contains("name") || !file.contains("text") || !file["name"].is_string() ||
             !file["text"].is_string()) {
             return fail(damaged_state(root, kLastGoodPolicy, i, "is not a name and a text"));

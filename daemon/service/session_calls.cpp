@@ -7,6 +7,7 @@
 
 #include "daemon/device/device_names.h"
 #include "daemon/service/client_log.h"
+#include "lib/base/try.h"
 
 namespace rdmaqos {
 namespace {
@@ -115,9 +116,7 @@ void SessionCalls::register_session(PeerId peer, std::shared_ptr<const Identity>
 
 Result<Session*> SessionCalls::owned(PeerId peer, SessionId id)
 {
-    if (const auto is_ready = ready(); !is_ready) {
-        return fail(is_ready.error());
-    }
+    TRY(ready());
     return sessions_.owned(peer, id);
 }
 
@@ -189,11 +188,7 @@ Result<Member> SessionCalls::make_member(const Session& session, const QueuePair
         return fail(ErrorCode::Unsupported, fmt::format("{} cannot schedule queue pairs of type {}", device.key(),
                                                         to_string(request.ref.type)));
     }
-    auto membership = membership_now(member);
-    if (!membership) {
-        return fail(std::move(membership).error());
-    }
-    member.membership = std::move(*membership);
+    member.membership = TRY(membership_now(member));
     return member;
 }
 
@@ -212,12 +207,8 @@ void SessionCalls::attach(PeerId peer, SessionId session, std::vector<QueuePairR
 Result<Member> SessionCalls::accept(Session& session, QueuePairRequest& request, ManagedDevice& device,
                                     NamedQueuePairs& named) const
 {
-    if (const auto room = device.has_room(); !room) {
-        return fail(room.error());
-    }
-    if (const auto settled = resolve_file(session, device.key(), request.ref); !settled) {
-        return fail(settled.error());
-    }
+    TRY(device.has_room());
+    TRY(resolve_file(session, device.key(), request.ref));
     auto member = make_member(session, request, device);
     if (member && !named.emplace(&device, request.ref.number).second) {
         return fail(ErrorCode::BadQueuePair,
@@ -405,20 +396,14 @@ void SessionCalls::end_if_empty(Session& session)
 Result<std::pair<Session*, ManagedDevice*>>
 SessionCalls::owned_queue_pair(PeerId peer, SessionId id, const std::string& device, std::uint32_t number)
 {
-    const auto session = owned(peer, id);
-    if (!session) {
-        return fail(session.error());
-    }
-    const auto found = devices_.one_named(device);
-    if (!found) {
-        return fail(found.error());
-    }
-    const std::string& key = (*found)->key();
-    const auto numbers = (*session)->queue_pairs.find(key);
-    if (numbers == (*session)->queue_pairs.end() || !numbers->second.contains(number)) {
+    Session* const session = TRY(owned(peer, id));
+    ManagedDevice* const found = TRY(devices_.one_named(device));
+    const std::string& key = found->key();
+    const auto numbers = session->queue_pairs.find(key);
+    if (numbers == session->queue_pairs.end() || !numbers->second.contains(number)) {
         return fail(ErrorCode::BadQueuePair, fmt::format("this session has no queue pair {} on {}", number, key));
     }
-    return std::pair(*session, *found);
+    return std::pair(session, found);
 }
 
 void SessionCalls::detach(PeerId peer, SessionId session, const std::string& device, std::uint32_t number,
