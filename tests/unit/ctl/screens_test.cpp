@@ -456,6 +456,7 @@ const Shot kShots[] = {
 // quotes lines of files.
 const std::set<std::string> kWithoutScreen{
     "confirm",          // one sentence
+    "edit",             // as reload
     "import-fabric",    // YAML
     "import-opensm",    // YAML
     "metrics",          // the text format of Prometheus

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "lib/api/json.h"
@@ -11,6 +12,7 @@
 #include "tools/rdma-qosctl/changes/password_agent.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
 #include "tools/rdma-qosctl/rendering/world_text.h"
 #include "tools/rdma-qosctl/world/online.h"
 #include "tools/rdma-qosctl/world/reports.h"
@@ -89,6 +91,24 @@ Result<ReloadView> refresh_files(const Context& context, bus::Client& client)
     }
     // A daemon that does not know of trials is older.
     return read_files(context, client, properties->contains("Trial") ? "Refresh" : "Reload", false);
+}
+
+void print_reload(const Context& context, const ReloadView& reload)
+{
+    if (context.json) {
+        Json json = reload_json(reload);
+        json["revision"] = reload.revision;
+        if (!reload.ended_trial.empty()) {
+            json["ended-trial"] = reload.ended_trial;
+        }
+        print(to_text(json));
+        return;
+    }
+    const std::string trial = reload.ended_trial.empty()
+                                  ? ""
+                                  : fmt::format("the trial of policy {} is over\n", printable(reload.ended_trial));
+    print(fmt::format("{}{}policy {} is running{}\n", to_text(reload, context.screen.colour), trial,
+                      printable(reload.revision), but_not_on_devices(reload)));
 }
 
 Result<TrialView> fetch_trial(bus::Client& client)

@@ -24,6 +24,9 @@ inline constexpr auto kDeviceTimeout = std::chrono::minutes(5);
 // The same, but a trial that is in force goes on: for those who changed other files than the one that is tried.
 [[nodiscard]] Result<ReloadView> refresh_files(const Context& context, bus::Client& client);
 
+// What a reload did: its warnings, and which policy is running.
+void print_reload(const Context& context, const ReloadView& reload);
+
 // The trial that is in force; an error if there is none.
 [[nodiscard]] Result<TrialView> fetch_trial(bus::Client& client);
 

@@ -2,13 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/changes/daemon_calls.h"
-#include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
-#include "tools/rdma-qosctl/rendering/world_json.h"
 #include "tools/rdma-qosctl/world/online.h"
 #include "tools/rdma-qosctl/world/reports.h"
 
@@ -34,29 +31,13 @@ Result<ExitStatus> reload(const Context& context, const ReloadOptions& options)
     if (!reloaded) {
         return fail(reloaded.error());
     }
-    const ReloadView& reload = *reloaded;
-    if (context.json) {
-        Json json = reload_json(reload);
-        json["revision"] = reload.revision;
-        if (!reload.ended_trial.empty()) {
-            json["ended-trial"] = reload.ended_trial;
-        }
-        print(to_text(json));
-        return status_of(reload);
+    if (!options.brief || context.json) {
+        print_reload(context, *reloaded);
+    } else if (!but_not_on_devices(*reloaded).empty()) {
+        print_error(fmt::format("{}policy {} is running{}\n", failures_text(*reloaded), printable(reloaded->revision),
+                                but_not_on_devices(*reloaded)));
     }
-    const std::string running = fmt::format("policy {} is running{}\n", printable(reload.revision),
-                                            but_not_on_devices(reload));
-    if (options.brief) {
-        if (!but_not_on_devices(reload).empty()) {
-            print_error(failures_text(reload) + running);
-        }
-        return status_of(reload);
-    }
-    const std::string trial = reload.ended_trial.empty()
-                                  ? ""
-                                  : fmt::format("the trial of policy {} is over\n", printable(reload.ended_trial));
-    print(to_text(reload, context.screen.colour) + trial + running);
-    return status_of(reload);
+    return status_of(*reloaded);
 }
 
 }    // namespace
