@@ -108,7 +108,7 @@ std::vector<Block> all_blocks()
             blocks.push_back(std::move(block));
         }
     }
-    for (const char* section : {".5", ".8"}) {
+    for (const char* section : {".5", ".8", ".in"}) {
         for (const auto& name : documents(section)) {
             for (auto& block : blocks_of_manual(name)) {
                 blocks.push_back(std::move(block));

@@ -1,6 +1,7 @@
-#include "tests/unit/manuals/page_of.h"
+#include "tools/docgen/page.h"
 
 #include <array>
+#include <regex>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -11,7 +12,7 @@
 
 #include "lib/base/text.h"
 
-namespace rdmaqos::test {
+namespace rdmaqos::docgen {
 namespace {
 
 constexpr std::size_t kLongestLine = 118;
@@ -238,4 +239,17 @@ std::string page_of(const std::string& markdown, std::string_view first, std::st
     return page.end();
 }
 
-}    // namespace rdmaqos::test
+std::string completed_page(const std::string& page, const std::function<std::string(const std::string& document)>& read)
+{
+    static const std::regex instruction(R"re(\.\\" docgen: (\S+) from "([^"]+)"(?: to "([^"]+)")?)re");
+    std::string text;
+    std::istringstream lines(page);
+    for (std::string line; std::getline(lines, line);) {
+        std::smatch match;
+        text += std::regex_match(line, match, instruction) ? page_of(read(match.str(1)), match.str(2), match.str(3))
+                                                           : line + '\n';
+    }
+    return text;
+}
+
+}    // namespace rdmaqos::docgen

@@ -1,0 +1,68 @@
+// docgen SOURCE BUILD: writes what is drawn from tables and documents below BUILD, while the project is built. It is
+// not installed.
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "tools/docgen/page.h"
+
+namespace rdmaqos::docgen {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read(const fs::path& path)
+{
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    if (!file) {
+        throw std::runtime_error(fmt::format("cannot read {}", path.string()));
+    }
+    return text.str();
+}
+
+void write(const fs::path& path, const std::string& text)
+{
+    fs::create_directories(path.parent_path());
+    std::ofstream file(path, std::ios::binary);
+    file << text;
+    file.close();
+    if (!file) {
+        throw std::runtime_error(fmt::format("cannot write {}", path.string()));
+    }
+}
+
+void write_pages(const fs::path& source, const fs::path& build)
+{
+    for (const auto& entry : fs::directory_iterator(source / "docs/man")) {
+        if (entry.path().extension() == ".in") {
+            write(build / "docs/man" / entry.path().stem(),
+                  completed_page(read(entry.path()),
+                                 [&source](const std::string& document) { return read(source / document); }));
+        }
+    }
+}
+
+}    // namespace
+}    // namespace rdmaqos::docgen
+
+int main(int argc, char** argv)
+{
+    if (argc != 3) {
+        std::fputs("usage: docgen SOURCE BUILD\n", stderr);
+        return 2;
+    }
+    try {
+        rdmaqos::docgen::write_pages(argv[1], argv[2]);
+        return 0;
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "docgen: {}\n", error.what());
+        return 1;
+    }
+}
