@@ -55,6 +55,7 @@ struct ClientKey {
     Trust trust;
     std::string_view no_permission;    // why `allow` refuses the key; empty: it takes it
     std::string_view verb;             // "you are in unit a.service": in a refusal by `allow`
+    std::string_view sentence;         // what it compares, for the schema of a policy
     std::variant<AccountKind, NameKind> kind;
 
     // "user"
@@ -74,24 +75,27 @@ inline std::span<const std::uint32_t> gids_of(const Identity& identity)
 
 // In the order of docs/policy-reference.md.
 inline constexpr std::array kClientKeys{
-    ClientKey{"client.user", Trust::Verified, "", "are",
+    ClientKey{"client.user", Trust::Verified, "", "are", "Users, by name or number: the client's uid.",
               AccountKind{&ClientCriteria::users, &ClientCriteria::uids, &NameService::uid_of, uid_of, "uid", true}},
     ClientKey{"client.group", Trust::Verified, "", "are in",
+              "Groups, by name or number: its primary or a supplementary group.",
               AccountKind{&ClientCriteria::groups, &ClientCriteria::gids, &NameService::gid_of, gids_of, "gid", false}},
-    ClientKey{"client.unit", Trust::Verified, "", "are in",
+    ClientKey{"client.unit", Trust::Verified, "", "are in", "Its systemd unit: `job-*.scope`.",
               NameKind{&ClientCriteria::units, &Identity::unit, NameForm::Unit, "In this systemd unit", "UNIT"}},
     ClientKey{
-        "client.cgroup", Trust::Verified, "", "are in",
+        "client.cgroup", Trust::Verified, "", "are in", "Its cgroup, the whole path: `/slurm/*`.",
         NameKind{&ClientCriteria::cgroups, &Identity::cgroup, NameForm::Path, "In this cgroup (and its unit)", "PATH"}},
-    ClientKey{"client.slurm-job", Trust::Verified, "", "are in",
+    ClientKey{"client.slurm-job", Trust::Verified, "", "are in", "The number of its Slurm job: `4711`.",
               NameKind{&ClientCriteria::slurm_jobs, &Identity::slurm_job, NameForm::SlurmJob, "In this job of Slurm",
                        "NUMBER"}},
-    ClientKey{"client.kubernetes-pod", Trust::Verified, "", "are in",
+    ClientKey{"client.kubernetes-pod", Trust::Verified, "", "are in", "The UID of its pod.",
               NameKind{&ClientCriteria::kubernetes_pods, &Identity::kubernetes_pod, NameForm::PodUid,
                        "In this pod of Kubernetes", "UID"}},
     ClientKey{"client.executable", Trust::Verified, "anybody can run a program", "",
+              "The path of its program: `/usr/bin/ib_*`.",
               NameKind{&ClientCriteria::executables, &Identity::executable, NameForm::Path, "As this program", "PATH"}},
     ClientKey{"client.command", Trust::Claimed, "a program can rename itself", "",
+              "The name of its process, of 15 characters at most, which the process may change: `ib_*`.",
               NameKind{&ClientCriteria::commands, &Identity::command, NameForm::Command, "Under this name", "NAME"}},
 };
 

@@ -9,7 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "policy/keys/objects.h"
 #include "tools/docgen/page.h"
+#include "tools/docgen/schema.h"
 
 namespace rdmaqos::docgen {
 namespace {
@@ -49,6 +51,14 @@ void write_pages(const fs::path& source, const fs::path& build)
     }
 }
 
+void write_schemas(const fs::path& build)
+{
+    for (const keys::Format& format : keys::kFormats) {
+        write(build / "config" / fmt::format("{}.schema.json", format.schema), schema_of(format).dump(2) + '\n');
+    }
+    write(build / "tests/libfuzzer/dictionaries/yaml_policy.dict", dictionary_of(*keys::kFormats.begin()));
+}
+
 }    // namespace
 }    // namespace rdmaqos::docgen
 
@@ -60,6 +70,7 @@ int main(int argc, char** argv)
     }
     try {
         rdmaqos::docgen::write_pages(argv[1], argv[2]);
+        rdmaqos::docgen::write_schemas(argv[2]);
         return 0;
     } catch (const std::exception& error) {
         fmt::print(stderr, "docgen: {}\n", error.what());

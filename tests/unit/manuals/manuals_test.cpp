@@ -132,7 +132,7 @@ void add_keys(const nlohmann::json& schema, std::set<std::string>& keys)
 TEST(Manuals, HaveEveryKeyOfThePolicy)
 {
     std::set<std::string> keys;
-    add_keys(nlohmann::json::parse(text_of("config/rdma-qos-policy.schema.json")), keys);
+    add_keys(nlohmann::json::parse(read_text(RDMAQOS_BINARY_DIR "/config/rdma-qos-policy.schema.json")), keys);
     EXPECT_GE(keys.size(), 60U);
     const auto tags = tags_of(page("rdma-qos-policy.5"));
     std::vector<std::string> missing;
@@ -143,7 +143,7 @@ TEST(Manuals, HaveEveryKeyOfThePolicy)
 TEST(Manuals, HaveEveryKeyOfTheSettings)
 {
     std::set<std::string> keys;
-    add_keys(nlohmann::json::parse(text_of("config/rdma-qosd-settings.schema.json")), keys);
+    add_keys(nlohmann::json::parse(read_text(RDMAQOS_BINARY_DIR "/config/rdma-qosd-settings.schema.json")), keys);
     const std::string text = read_aloud(page("rdma-qosd.yaml.5"));
     for (const auto& key : keys) {
         EXPECT_THAT(text, HasSubstr(key));

@@ -1,4 +1,4 @@
-// The JSON schemas of config/ are as a strict validator wants them (ajv with `strict: true`): each has an `$id`, and
+// The JSON schemas that docgen draws are as a strict validator wants them (ajv with `strict: true`): each has an `$id`, and
 // nothing in them could be a mistake of whoever wrote them.
 #include <array>
 #include <filesystem>
@@ -106,7 +106,7 @@ TEST(SchemaStrict, NothingIsLeftToGuess)
 {
     std::set<std::string> ids;
     std::size_t count = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(RDMAQOS_SOURCE_DIR "/config")) {
+    for (const auto& entry : std::filesystem::directory_iterator(RDMAQOS_BINARY_DIR "/config")) {
         const std::string name = entry.path().filename();
         if (!name.ends_with(".schema.json")) {
             continue;

@@ -40,7 +40,7 @@ Loaded& loaded(Format format)
     auto& entry = schemas[format];
     if (!entry) {
         entry = std::make_unique<Loaded>();
-        entry->text = json::parse(read_text(source_dir() + "/config/" + schema_name(format)));
+        entry->text = json::parse(read_text(RDMAQOS_BINARY_DIR "/config/" + schema_name(format)));
         valijson::SchemaParser(valijson::SchemaParser::kDraft7).populateSchema(Adapter(entry->text), entry->schema);
     }
     return *entry;

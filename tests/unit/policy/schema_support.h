@@ -1,4 +1,4 @@
-// The JSON schemas of config/, and files of the reader as what an editor validates against them.
+// The JSON schemas that docgen draws, and files of the reader as what an editor validates against them.
 #pragma once
 
 #include <memory>

@@ -1,0 +1,74 @@
+// The words of values that are one of several, and what they stand for.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "lib/base/net.h"
+#include "lib/tree/capabilities.h"
+#include "lib/tree/compile.h"
+#include "policy/keys/key.h"
+#include "policy/model/fabric.h"
+#include "policy/model/mode.h"
+#include "policy/model/policy.h"
+#include "policy/model/settings.h"
+#include "policy/model/ulp_forms.h"
+
+namespace rdmaqos::keys {
+
+inline constexpr std::array<std::string_view, 1> kUnlimited{"unlimited"};
+inline constexpr std::array<std::string_view, 1> kAnyPort{"*"};
+inline constexpr std::array<std::string_view, 5> kGroupNodeTypes{"CA", "SWITCH", "ROUTER", "ALL", "SELF"};
+// Of rdma_cm.
+inline constexpr std::array<std::string_view, 4> kPortSpaces{"tcp", "udp", "ipoib", "ib"};
+
+// Of the settings and of a level.
+inline constexpr std::array<Choice<Mode>, 2> kModes{
+    {{to_string(Mode::Enforce), Mode::Enforce}, {to_string(Mode::Monitor), Mode::Monitor}}};
+inline constexpr std::array<Choice<FairBy>, 7> kFairBy{{{"none", FairBy::None},
+                                                        {"queue-pair", FairBy::QueuePair},
+                                                        {"process", FairBy::Process},
+                                                        {"user", FairBy::User},
+                                                        {"unit", FairBy::Unit},
+                                                        {"slurm-job", FairBy::SlurmJob},
+                                                        {"kubernetes-pod", FairBy::KubernetesPod}}};
+inline constexpr std::array<Choice<MessageModel>, 4> kMessageModels{
+    {{"default", MessageModel::Default},
+     {"low-latency", MessageModel::LowLatency},
+     {"high-bandwidth", MessageModel::HighBandwidth},
+     {"force-low-latency", MessageModel::ForceLowLatency}}};
+inline constexpr std::array<Choice<SlSource>, 2> kSlSources{
+    {{"subnet-manager", SlSource::SubnetManager}, {"host", SlSource::Host}}};
+inline constexpr std::array<Choice<LinkLayer>, 2> kLinkLayers{
+    {{"infiniband", LinkLayer::InfiniBand}, {"ethernet", LinkLayer::Ethernet}}};
+// Of a simulated port: whether it is InfiniBand.
+inline constexpr std::array<Choice<bool>, 2> kSimulatedLinkLayers{{{"ethernet", false}, {"infiniband", true}}};
+inline constexpr std::array<Choice<NodeType>, 3> kNodeTypes{
+    {{"CA", NodeType::Ca}, {"SWITCH", NodeType::Switch}, {"ROUTER", NodeType::Router}}};
+inline constexpr std::array<Choice<QueuePairType>, 5> kQueuePairTypes{{{"rc", QueuePairType::Rc},
+                                                                       {"uc", QueuePairType::Uc},
+                                                                       {"ud", QueuePairType::Ud},
+                                                                       {"raw-packet", QueuePairType::RawPacket},
+                                                                       {"devx", QueuePairType::Devx}}};
+inline constexpr std::array<Choice<Ulp>, 11> kUlps{{{"default", Ulp::Default},
+                                                    {"sdp", Ulp::Sdp},
+                                                    {"rds", Ulp::Rds},
+                                                    {"iser", Ulp::Iser},
+                                                    {"srp", Ulp::Srp},
+                                                    {"ipoib", Ulp::Ipoib},
+                                                    {"any", Ulp::Any},
+                                                    {"lustre", Ulp::Lustre},
+                                                    {"nvme-of", Ulp::NvmeOf},
+                                                    {"nfs-rdma", Ulp::NfsRdma},
+                                                    {"ceph", Ulp::Ceph}}};
+inline constexpr std::array<Choice<OnUnsupported>, 2> kOnUnsupported{
+    {{"error", OnUnsupported::Error}, {"degrade", OnUnsupported::Degrade}}};
+inline constexpr std::array<Choice<AttachModeSetting>, 4> kAttachModes{{{"auto", AttachModeSetting::Automatic},
+                                                                        {"shared", AttachModeSetting::Shared},
+                                                                        {"per-process", AttachModeSetting::PerProcess},
+                                                                        {"none", AttachModeSetting::None}}};
+inline constexpr std::array<Choice<CapMode>, 2> kCapModes{{{"whole", CapMode::Whole}, {"divide", CapMode::Divide}}};
+inline constexpr std::array<Choice<Unregistered>, 3> kUnregistered{
+    {{"ignore", Unregistered::Ignore}, {"count", Unregistered::Count}, {"adopt", Unregistered::Adopt}}};
+
+}    // namespace rdmaqos::keys
