@@ -9,7 +9,8 @@
 #include <fmt/ranges.h>
 
 #include "policy/explain/properties.h"
-#include "policy/yaml/level_options.h"
+#include "policy/keys/level_keys.h"
+#include "policy/keys/objects.h"
 
 namespace rdmaqos {
 namespace {
@@ -17,8 +18,8 @@ namespace {
 // `renamed-from` says nothing of what a level gives.
 PolicyProperties what_it_gives(const Policy& policy, const QosLevel& level)
 {
-    PolicyProperties properties = properties_of(policy, level);
-    std::erase_if(properties, [](const PolicyProperty& property) { return property.key == kRenamedFromKey; });
+    PolicyProperties properties = keys::properties_of(policy, level);
+    std::erase_if(properties, [](const PolicyProperty& property) { return property.key == keys::kRenamedFrom; });
     return properties;
 }
 
@@ -73,9 +74,9 @@ std::vector<LevelChange> level_changes(const Policy& before, const Policy& after
             continue;
         }
         const QosLevel* old = before.find_level(level.name);
-        const PolicyProperties properties = properties_of(after, level);
+        const PolicyProperties properties = keys::properties_of(after, level);
         if (old != nullptr) {
-            if (auto text = differences_of(properties_of(before, *old), properties); !text.empty()) {
+            if (auto text = differences_of(keys::properties_of(before, *old), properties); !text.empty()) {
                 text += overrides_in_words(before, *old, after, level);
                 changes.push_back({level.name, PolicyChangeKind::Changed, std::move(text)});
             }

@@ -1,3 +1,5 @@
+#include "policy/keys/devices_keys.h"
+
 #include "policy/keys/choices.h"
 #include "policy/keys/objects.h"
 

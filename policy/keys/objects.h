@@ -1,51 +1,15 @@
-// The mappings of all files. What one says of its keys stands in the sources of this folder.
+// The mappings of all files, and what several of them have.
 #pragma once
 
 #include <array>
 
+#include "policy/keys/devices_keys.h"
+#include "policy/keys/fabric_keys.h"
 #include "policy/keys/key.h"
+#include "policy/keys/policy_keys.h"
+#include "policy/keys/settings_keys.h"
 
 namespace rdmaqos::keys {
-
-// policy.yaml and policy.d/*.yaml
-extern const Object kPolicy;
-extern const Object kPortGroup;
-extern const Object kPartition;
-extern const Object kSchedulingNode;
-extern const Object kQosLevel;
-extern const Object kSchedule;
-extern const Object kFairByCgroup;
-extern const Object kResponder;
-extern const Object kPerQueuePair;
-extern const Object kAllow;
-extern const Object kMatchRule;
-extern const Object kClient;
-extern const Object kUlpPort;
-extern const Object kDeviceConditions;
-extern const Object kUlp;
-extern const Object kQosSetup;
-extern const Object kVlarbTable;
-extern const Object kSl2vlTable;
-extern const Object kTransient;
-extern const Object kLevelOverride;
-
-// rdma-qosd.yaml
-extern const Object kSettings;
-extern const Object kLimits;
-extern const Object kMetrics;
-
-// fabric.yaml
-extern const Object kFabric;
-extern const Object kFabricPort;
-extern const Object kFabricPartition;
-extern const Object kIpoib;
-
-// The file of `rdma-qosd --simulate`.
-extern const Object kDevices;
-extern const Object kDevice;
-extern const Object kTraffic;
-extern const Object kCapabilities;
-extern const Object kPacing;
 
 inline constexpr std::array kFormats{
     Format{"policy", "rdma-qos-policy", "QoS policy of rdma-qosd",
@@ -63,5 +27,15 @@ inline constexpr std::array kFormats{
 
 // What every file begins with.
 inline constexpr Key kVersion{"version", of(Kind::Version), "The version of the format, in every file.", "", true};
+
+// What several objects have.
+inline constexpr Key kUse{"use", of(Kind::Description), "What it is for, in words; up to 4096 bytes."};
+inline constexpr Key kRemove{"remove", of(Kind::Yes),
+                             "Takes back the object that an earlier file defines; then without other keys."};
+// A device (`mlx5_0`), its port (`mlx5_0/1`), netdev or PCI address, as a shell glob; or conditions.
+inline constexpr Value kDeviceList = or_mapping(of(Kind::Text, Count::OneOrSome), kDeviceConditions);
+
+// The one option of a level that says nothing of what the level gives.
+inline constexpr std::string_view kRenamedFrom = "renamed-from";
 
 }    // namespace rdmaqos::keys

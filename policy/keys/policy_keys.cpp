@@ -1,3 +1,5 @@
+#include "policy/keys/policy_keys.h"
+
 #include "policy/keys/choices.h"
 #include "policy/keys/objects.h"
 #include "policy/model/client_keys.h"
@@ -10,16 +12,11 @@ constexpr Count kSome = Count::OneOrSome;
 
 constexpr Value kText = of(Kind::Text);
 constexpr Value kTexts = of(Kind::Text, kSome);
-// A device (`mlx5_0`), its port (`mlx5_0/1`), netdev or PCI address, as a shell glob; or conditions.
-constexpr Value kDeviceList = or_mapping(kTexts, kDeviceConditions);
 constexpr Value kMaxPart = or_word(of(Kind::Part), kUnlimited);
 constexpr Value kMaxRate = or_word(of(Kind::Rate), kUnlimited);
 
 // ---- that several objects have ----
 
-constexpr Key kUse{"use", of(Kind::Description), "What it is for, in words; up to 4096 bytes."};
-constexpr Key kRemove{"remove", of(Kind::Yes),
-                      "Takes back the object that an earlier file defines; then without other keys."};
 constexpr Key kParent{"parent", kText, "Name of a scheduling-node; absent: the root."};
 constexpr Key kShare{"share", of(Kind::Share), "Weight among siblings, or `device-default`.", "1"};
 
@@ -76,44 +73,6 @@ constexpr std::array kDeviceConditionsKeys{
     Key{"netdev", of(Kind::Pattern), "A shell glob over the names of network interfaces."},
     Key{"pci", of(Kind::Pattern), "A shell glob over PCI addresses: `0000:17:00.*`."},
     Key{"speed", of(Kind::Speed), "Of the link: `400Gbps`, `>=200Gbps`; with <, <=, > or >= in quotes."},
-};
-
-constexpr std::array kQosLevelKeys{
-    Key{"name", of(Kind::Name),
-        "Compared ignoring case. One level is named DEFAULT. With a schedule it is a part of a path: without `/`, not "
-        "`others`, not `*.responder`.",
-        "", true},
-    kUse,
-    kRemove,
-    Key{"sl", integer(0, kHighestSl), "Service level; absent: left alone."},
-    Key{"sl-source", one_of(kWordsOf<kSlSources>),
-        "[host] Whether a launcher may replace the SL that the subnet manager gave a connection on InfiniBand.",
-        "subnet-manager"},
-    Key{"dscp", integer(0, 63), "[host] DSCP of RoCE traffic: a traffic class of dscp * 4."},
-    Key{"traffic-class", integer(0, 255), "[host] Instead of dscp."},
-    Key{"mtu-limit", or_word(of(Kind::IbMtu), kUnlimited),
-        "Largest path MTU in bytes, OpenSM's 1 to 5, or `unlimited`."},
-    Key{"rate-limit", or_word(of(Kind::IbRate), kUnlimited),
-        "Largest rate of path answers: a rate of InfiniBand (`40Gbps`), OpenSM's 2 to 24, or `unlimited`. Caps nothing "
-        "on the NIC: that is max-rate."},
-    Key{"packet-life", of(Kind::PacketLife),
-        "Lifetime in path answers: 0 to 63 (4.096 us * 2^n), or a time, rounded up to one."},
-    Key{"path-bits", ranges(), "Accepted, without effect, as in OpenSM."},
-    Key{"pkey", of(Kind::PKeyRange, kSome), "Partitions a path of this level may use."},
-    Key{"schedule", mapping(kSchedule),
-        "[host] A class in the tree; absent: no element, queue pairs are not attached."},
-    Key{"devices", kDeviceList, "[host] Devices that have its class: names, or conditions; absent: all."},
-    Key{"per-queue-pair", mapping(kPerQueuePair), "[host] Limits of each queue pair on its own."},
-    Key{"message-model", one_of(kWordsOf<kMessageModels>),
-        "[host] What resource domains of the client library start from."},
-    Key{"allow", mapping(kAllow), "[host] Who may be in the level, however they got there; absent: everybody."},
-    Key{"mode", one_of(kWordsOf<kModes>),
-        "[host] monitor: the level is given as otherwise, but nothing is written to a device for it.", "enforce"},
-    Key{"log", of(Kind::Flag), "[host] A line in the journal for each session that gets the level.", "no"},
-    Key{"adopt", of(Kind::Flag), "[host] Also takes in programs that do not register, if the daemon adopts any.",
-        "yes"},
-    Key{"renamed-from", of(Kind::Name, kSome),
-        "[host] Names that the level had: sessions that ask for one of them get it. No level may have them now."},
 };
 
 constexpr std::array kSchedulingNodeKeys{
@@ -263,7 +222,6 @@ constexpr Object kPerQueuePair{"per-queue-pair", "`per-queue-pair`", kPerQueuePa
 constexpr Object kAllow{"allow", "`allow`", kClientRows<true>};
 constexpr Object kDeviceConditions{"device-conditions", "an entry of `devices`", kDeviceConditionsKeys, Merge::Whole,
                                    "A device by what it is: all of it."};
-constexpr Object kQosLevel{"qos-level", "a qos-level", kQosLevelKeys, Merge::ByName};
 constexpr Object kSchedulingNode{"scheduling-node", "a scheduling-node", kSchedulingNodeKeys, Merge::ByName};
 constexpr Object kLevelOverride{"level-override", "an entry of `qos-level-overrides`", kLevelOverrideKeys};
 constexpr Object kPortGroup{"port-group", "a port-group", kPortGroupKeys, Merge::ByName};

@@ -108,14 +108,14 @@ RateSpec read_rate_spec(Context& context, const Mapping& mapping, RateFields& fi
         if (is_part(*field)) {
             spec.min_part = read_part(context, *field);
         } else {
-            spec.min_rate = read_rate(context, *field, Unlimited::Refused);
+            spec.min_rate = read_rate(context, *field);
         }
     }
     if (const auto field = mapping.find("max-rate")) {
         fields.max_rate = field->value;
         if (is_part(*field)) {
             spec.max_part = read_part(context, *field);
-        } else if ((spec.max_rate = read_rate(context, *field, Unlimited::Allowed))) {
+        } else if ((spec.max_rate = read_rate(context, *field))) {
             warn_of_rounding(context, *field, *spec.max_rate);
         }
     }

@@ -8,24 +8,15 @@
 
 #include "lib/base/overloaded.h"
 #include "lib/base/text.h"
+#include "policy/keys/objects.h"
 #include "policy/model/client_keys.h"
 
 namespace rdmaqos::reader {
 namespace {
 
 constexpr std::size_t kLongestCommand = 15;    // TASK_COMM_LEN without its NUL
-constexpr auto kKeys = [] {
-    std::array<std::string_view, kClientKeys.size()> names;
-    std::ranges::transform(kClientKeys, names.begin(), &ClientKey::name);
-    return names;
-}();
 // What people look for, and the kernel does not know.
 constexpr std::string_view kNamespace = "kubernetes-namespace";
-constexpr auto kKeysAndNamespace = [] {
-    std::array<std::string_view, kKeys.size() + 1> names;
-    *std::ranges::copy(kKeys, names.begin()).out = kNamespace;
-    return names;
-}();
 
 // Users or groups: exact names or numbers, resolved now.
 void read_accounts(Build& build, const Field& field, const AccountKind& kind, ClientCriteria& criteria)
@@ -144,8 +135,8 @@ std::optional<ClientCriteria> read_client(Build& build, const Field& field, Clie
 {
     Context& context = build.context;
     const Node* name_space = find_key(*field.value, kNamespace);
-    const Mapping mapping(context, *field.value, fmt::format("`{}`", field.key),
-                          name_space == nullptr ? std::span<const std::string_view>(kKeys) : kKeysAndNamespace);
+    const keys::Object& object = use == ClientFor::Allow ? keys::kAllow : keys::kClient;
+    const Mapping mapping(context, *field.value, object.what, object.keys, kNamespace);
     if (!mapping.is_valid()) {
         return std::nullopt;
     }

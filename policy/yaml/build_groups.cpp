@@ -6,23 +6,21 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "policy/keys/objects.h"
 
 namespace rdmaqos::reader {
 namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::uint64_t kAnyGuid = ~std::uint64_t{0};
-
 void read_node_types(Context& context, const Field& field, PortGroup& group)
 {
-    static constexpr std::array kWords{"CA"sv, "SWITCH"sv, "ROUTER"sv, "ALL"sv, "SELF"sv};
     for (const Field& item : read_items(context, field)) {
-        const auto word = read_word(context, item, kWords);
+        const auto word = read_word(context, item, item.row->value.words);
         if (!word) {
             continue;
         }
-        const auto type = kWords.at(*word);
+        const auto type = item.row->value.words[*word];
         group.node_types.ca |= type == "CA" || type == "ALL";
         group.node_types.switch_ |= type == "SWITCH" || type == "ALL";
         group.node_types.router |= type == "ROUTER" || type == "ALL";
@@ -60,7 +58,7 @@ void read_gids(Context& context, const Field& field, PortGroup& group)
 void read_members(Context& context, const Mapping& mapping, PortGroup& group)
 {
     if (const auto field = mapping.find("port-guid")) {
-        group.port_guids = read_ranges(context, *field, kAnyGuid);
+        group.port_guids = read_ranges(context, *field);
     }
     if (const auto field = mapping.find("port-name")) {
         for (const Field& item : read_items(context, *field)) {
@@ -90,7 +88,7 @@ void read_groups(Build& build)
 {
     for (const auto& object : build.sections.groups.objects()) {
         Context& context = build.context;
-        const Mapping mapping(context, object.mapping, "a port-group", build.sections.groups.keys());
+        const Mapping mapping(context, object.mapping, keys::kPortGroup);
         PortGroup group;
         group.name = object.name;
         group.location = context.locate(object.name_at);
@@ -130,7 +128,7 @@ void read_partitions(Build& build)
     std::unordered_map<std::uint16_t, std::size_t> by_pkey;
     for (const auto& object : build.sections.partitions.objects()) {
         Context& context = build.context;
-        const Mapping mapping(context, object.mapping, "a partition", build.sections.partitions.keys());
+        const Mapping mapping(context, object.mapping, keys::kPartition);
         Partition partition;
         partition.name = object.name;
         partition.location = context.locate(object.name_at);

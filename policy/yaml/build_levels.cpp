@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "policy/keys/objects.h"
 #include "policy/yaml/level_options.h"
 
 namespace rdmaqos::reader {
@@ -29,7 +30,7 @@ void warn_about(Context& context, const Mapping& mapping, const QosLevel& level)
 void read_level(Build& build, const NamedObject& object)
 {
     Context& context = build.context;
-    const Mapping mapping(context, object.mapping, "a qos-level", build.sections.levels.keys());
+    const Mapping mapping(context, object.mapping, keys::kQosLevel);
     QosLevel level;
     RateFields fields;
     level.name = object.name;

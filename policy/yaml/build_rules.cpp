@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "policy/keys/choices.h"
+#include "policy/keys/objects.h"
 #include "policy/model/service_id.h"
 #include "policy/yaml/build_client.h"
 #include "policy/yaml/device_fields.h"
@@ -15,11 +17,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::array kRuleKeys{"use"sv,  "source"sv, "destination"sv, "qos-class"sv, "service-id"sv,     "ulp-port"sv,
-                               "pkey"sv, "client"sv, "device"sv,      "devices"sv,   "qos-level-name"sv, "adopt"sv};
 constexpr std::array kNoCriteria{"use"sv, "qos-level-name"sv, "adopt"sv};
-constexpr std::array kUlpPortKeys{"space"sv, "port"sv};
-constexpr std::array kSpaces{"tcp"sv, "udp"sv, "ipoib"sv, "ib"sv};
 
 // Numbers, ranges, and names of qos-class-names.
 IntervalSet read_classes(Build& build, const Field& field)
@@ -57,7 +55,7 @@ IntervalSet read_classes(Build& build, const Field& field)
 
 void add_ulp_ports(Context& context, const Field& field, std::vector<Interval>& service_ids)
 {
-    const Mapping mapping(context, *field.value, "`ulp-port`", kUlpPortKeys);
+    const Mapping mapping(context, *field.value, keys::kUlpPort);
     if (!mapping.is_valid()) {
         return;
     }
@@ -70,12 +68,12 @@ void add_ulp_ports(Context& context, const Field& field, std::vector<Interval>& 
         }
         return;
     }
-    const auto word = read_word(context, *space, kSpaces);
-    const IntervalSet ports = read_ranges(context, *port, 0xFFFF);
+    const auto word = read_word(context, *space, keys::kPortSpaces);
+    const IntervalSet ports = read_ranges(context, *port);
     if (!word) {
         return;
     }
-    const auto base = service_id_of(kSpaces.at(*word), 0);
+    const auto base = service_id_of(keys::kPortSpaces.at(*word), 0);
     for (const Interval& interval : ports.intervals()) {
         service_ids.push_back({*base + interval.first, *base + interval.last});
     }
@@ -85,7 +83,7 @@ void read_service_ids(Context& context, const Mapping& mapping, MatchRule& rule)
 {
     std::vector<Interval> ids;
     if (const auto field = mapping.find("service-id")) {
-        ids = read_ranges(context, *field, ~std::uint64_t{0}).intervals();
+        ids = read_ranges(context, *field).intervals();
     }
     if (const auto field = mapping.find("ulp-port")) {
         add_ulp_ports(context, *field, ids);
@@ -132,8 +130,8 @@ void read_criteria(Build& build, const Mapping& mapping, MatchRule& rule)
 
 bool has_criteria(const Mapping& mapping)
 {
-    return std::ranges::any_of(kRuleKeys, [&](std::string_view key) {
-        return std::ranges::find(kNoCriteria, key) == kNoCriteria.end() && mapping.has(key);
+    return std::ranges::any_of(keys::kMatchRule.keys, [&](const keys::Key& key) {
+        return std::ranges::find(kNoCriteria, key.name) == kNoCriteria.end() && mapping.has(key.name);
     });
 }
 
@@ -143,7 +141,7 @@ void read_match_rules(Build& build)
 {
     Context& context = build.context;
     for (const Node& entry : build.sections.rules) {
-        const Mapping mapping(context, entry, "a match rule", kRuleKeys);
+        const Mapping mapping(context, entry, keys::kMatchRule);
         if (!mapping.is_valid()) {
             continue;
         }

@@ -6,18 +6,14 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "policy/keys/objects.h"
 
 namespace rdmaqos::reader {
 namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::array kSetupKeys{"vlarb-tables"sv, "sl2vl-tables"sv};
-constexpr std::array kVlarbKeys{"group"sv, "across"sv, "vlarb-high"sv, "vlarb-low"sv, "vl-high-limit"sv};
-constexpr std::array kSl2vlKeys{"group"sv, "across"sv, "across-from"sv, "across-to"sv,
-                                "from"sv,  "to"sv,     "sl2vl-table"sv};
 constexpr std::uint64_t kHighestVl = 15;
-constexpr std::uint64_t kHighestPort = 127;
 constexpr std::size_t kTableSize = 16;
 
 // "VL:weight"
@@ -40,7 +36,7 @@ void check_ports(Context& context, const Field& field)
     if (field.value->is_scalar() && field.value->text == "*") {
         return;
     }
-    static_cast<void>(read_ranges(context, field, kHighestPort));
+    static_cast<void>(read_ranges(context, field));
 }
 
 bool has_any(const Mapping& mapping, std::initializer_list<std::string_view> keys)
@@ -59,7 +55,7 @@ void check_names(Context& context, const Mapping& mapping, std::initializer_list
 
 void check_vlarb(Context& context, const Node& entry)
 {
-    const Mapping mapping(context, entry, "a vlarb-table", kVlarbKeys);
+    const Mapping mapping(context, entry, keys::kVlarbTable);
     if (!mapping.is_valid()) {
         return;
     }
@@ -73,13 +69,13 @@ void check_vlarb(Context& context, const Node& entry)
         }
     }
     if (const auto field = mapping.find("vl-high-limit")) {
-        static_cast<void>(read_number(context, *field, 0, 255));
+        static_cast<void>(read_integer<std::uint8_t>(context, *field));
     }
 }
 
 void check_sl2vl(Context& context, const Node& entry)
 {
-    const Mapping mapping(context, entry, "an sl2vl-table", kSl2vlKeys);
+    const Mapping mapping(context, entry, keys::kSl2vlTable);
     if (!mapping.is_valid()) {
         return;
     }
@@ -103,7 +99,7 @@ void check_sl2vl(Context& context, const Node& entry)
         context.error(*table->value, fmt::format("`sl2vl-table` has {}, not 16", counted(count, "value")));
     }
     for (const Field& item : items) {
-        static_cast<void>(read_number(context, item, 0, kHighestVl));
+        static_cast<void>(read_integer<std::uint8_t>(context, item));
     }
 }
 
@@ -123,7 +119,7 @@ void check_tables(Context& context, const Mapping& setup, std::string_view key, 
 void read_setups(Build& build)
 {
     for (const Node& node : build.sections.setups) {
-        const Mapping setup(build.context, node, "`qos-setup`", kSetupKeys);
+        const Mapping setup(build.context, node, keys::kQosSetup);
         if (!setup.is_valid() || node.children.empty()) {
             continue;
         }

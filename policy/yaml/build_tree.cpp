@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "policy/keys/objects.h"
 #include "policy/yaml/device_fields.h"
 
 namespace rdmaqos::reader {
@@ -51,7 +52,7 @@ void break_cycles(Build& build, Parents& parents)
 SchedulingNode read_node(Build& build, const NamedObject& object, RateFields& fields)
 {
     Context& context = build.context;
-    const Mapping mapping(context, object.mapping, "a scheduling-node", build.sections.nodes.keys());
+    const Mapping mapping(context, object.mapping, keys::kSchedulingNode);
     SchedulingNode node;
     node.name = object.name;
     node.location = context.locate(object.name_at);

@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "policy/keys/choices.h"
+#include "policy/keys/objects.h"
 #include "policy/model/ulp_forms.h"
 
 namespace rdmaqos::reader {
@@ -19,27 +21,6 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::array<Choice<Ulp>, 11> kUlps{{{"default", Ulp::Default},
-                                             {"sdp", Ulp::Sdp},
-                                             {"rds", Ulp::Rds},
-                                             {"iser", Ulp::Iser},
-                                             {"srp", Ulp::Srp},
-                                             {"ipoib", Ulp::Ipoib},
-                                             {"any", Ulp::Any},
-                                             {"lustre", Ulp::Lustre},
-                                             {"nvme-of", Ulp::NvmeOf},
-                                             {"nfs-rdma", Ulp::NfsRdma},
-                                             {"ceph", Ulp::Ceph}}};
-constexpr std::array kUlpKeys{"ulp"sv,
-                              "use"sv,
-                              "port-num"sv,
-                              "service-id"sv,
-                              "pkey"sv,
-                              "target-port-guid"sv,
-                              "source-port-guid"sv,
-                              "source-target-port-guid"sv,
-                              "sl"sv,
-                              "qos-level-name"sv};
 constexpr std::array kCriteria{UlpCriterion::PortNum,        UlpCriterion::ServiceId,
                                UlpCriterion::PKey,           UlpCriterion::TargetPortGuid,
                                UlpCriterion::SourcePortGuid, UlpCriterion::SourceTargetPortGuid};
@@ -56,7 +37,7 @@ Target read_target(Build& build, const Mapping& mapping)
     const auto name = mapping.find("qos-level-name");
     Target target;
     if (sl) {
-        target.sl = read_integer<std::uint8_t>(context, *sl, 0, kHighestSl);
+        target.sl = read_integer<std::uint8_t>(context, *sl);
     }
     if (name) {
         target.level = find_level(build, *name);
@@ -155,7 +136,7 @@ void read_default(Build& build, const Mapping& mapping, const Location& location
 void read_ulp(Build& build, const Node& entry)
 {
     Context& context = build.context;
-    const Mapping mapping(context, entry, "an ulp", kUlpKeys);
+    const Mapping mapping(context, entry, keys::kUlp);
     if (!mapping.is_valid()) {
         return;
     }
@@ -164,7 +145,7 @@ void read_ulp(Build& build, const Node& entry)
         context.error(entry, "an entry of `qos-ulps` needs a `ulp`");
         return;
     }
-    const auto ulp = read_choice(context, *name, kUlps);
+    const auto ulp = read_choice(context, *name, keys::kUlps);
     if (!ulp) {
         return;
     }

@@ -6,14 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "policy/keys/choices.h"
+#include "policy/keys/objects.h"
+
 namespace rdmaqos::reader {
 namespace {
-
-using namespace std::string_view_literals;
-
-constexpr std::array kSelectorKeys{"link-layer"sv, "netdev"sv, "pci"sv, "speed"sv};
-constexpr std::array<Choice<LinkLayer>, 2> kLinkLayers{
-    {{"infiniband", LinkLayer::InfiniBand}, {"ethernet", LinkLayer::Ethernet}}};
 
 std::optional<SpeedCondition> read_speed(Context& context, const Field& field)
 {
@@ -32,10 +29,11 @@ std::optional<SpeedCondition> read_speed(Context& context, const Field& field)
 // Nothing if it asks for nothing, which would select every device.
 std::optional<DeviceSelector> read_conditions(Context& context, const Field& item)
 {
-    const Mapping mapping(context, *item.value, fmt::format("an entry of `{}`", item.key), kSelectorKeys);
+    const Mapping mapping(context, *item.value, fmt::format("an entry of `{}`", item.key),
+                          keys::kDeviceConditions.keys);
     DeviceSelector selector;
     if (const auto link_layer = mapping.find("link-layer")) {
-        selector.link_layer = read_choice(context, *link_layer, kLinkLayers);
+        selector.link_layer = read_choice(context, *link_layer, keys::kLinkLayers);
     }
     if (const auto netdev = mapping.find("netdev")) {
         selector.netdev = read_text(context, *netdev).value_or("");

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "policy/keys/choices.h"
+#include "policy/keys/objects.h"
 #include "policy/model/lid_table.h"
 #include "policy/yaml/file_reader.h"
 #include "policy/yaml/ib_fields.h"
@@ -13,22 +15,13 @@ namespace rdmaqos {
 namespace {
 
 using namespace reader;
-using namespace std::string_view_literals;
-
-constexpr std::array kFabricKeys{"version"sv, "ports"sv, "partitions"sv, "vl15-sls"sv};
-constexpr std::array kPortKeys{"guid"sv, "port"sv, "node-guid"sv, "type"sv, "description"sv, "pkeys"sv,
-                               "sm"sv,   "lid"sv,  "lmc"sv,       "rate"sv, "mtu"sv};
-constexpr std::array kPartitionKeys{"name"sv, "pkey"sv, "ipoib"sv};
-constexpr std::array kIpoibKeys{"sl"sv, "mtu"sv, "rate"sv, "packet-life"sv};
-constexpr std::array<Choice<NodeType>, 3> kNodeTypes{
-    {{"CA", NodeType::Ca}, {"SWITCH", NodeType::Switch}, {"ROUTER", NodeType::Router}}};
 
 std::optional<LidRange> read_lids(Context& context, const Mapping& mapping)
 {
     const auto base = mapping.find("lid");
     const auto mask = mapping.find("lmc");
-    const auto lid = base ? read_integer<std::uint16_t>(context, *base, 1, kHighestLid) : std::nullopt;
-    const auto lmc = mask ? read_integer<std::uint8_t>(context, *mask, 0, kHighestLmc) : std::optional<std::uint8_t>(0);
+    const auto lid = base ? read_integer<std::uint16_t>(context, *base) : std::nullopt;
+    const auto lmc = mask ? read_integer<std::uint8_t>(context, *mask) : std::optional<std::uint8_t>(0);
     if (mask && !base) {
         context.error(*mask->value, "`lmc` needs a `lid`");
     }
@@ -48,7 +41,7 @@ std::optional<LidRange> read_lids(Context& context, const Mapping& mapping)
 FabricPort read_port(Context& context, const Node& entry)
 {
     FabricPort port;
-    const Mapping mapping(context, entry, "a port", kPortKeys);
+    const Mapping mapping(context, entry, keys::kFabricPort);
     if (!mapping.is_valid()) {
         return port;
     }
@@ -58,20 +51,20 @@ FabricPort read_port(Context& context, const Node& entry)
         context.error(entry, "a port needs a `guid`");
     }
     if (const auto field = mapping.find("port")) {
-        port.port = read_integer<std::uint32_t>(context, *field, 0, 255).value_or(1);
+        port.port = read_integer<std::uint32_t>(context, *field).value_or(1);
     }
     if (const auto field = mapping.find("node-guid")) {
         port.node_guid = read_guid(context, *field).value_or(Guid{});
     }
     if (const auto field = mapping.find("type")) {
-        port.type = read_choice(context, *field, kNodeTypes).value_or(NodeType::Ca);
+        port.type = read_choice(context, *field, keys::kNodeTypes).value_or(NodeType::Ca);
     }
     if (const auto field = mapping.find("description")) {
         port.description = read_description(context, *field);
     }
     if (const auto field = mapping.find("pkeys")) {
         for (const Field& item : read_items(context, *field)) {
-            if (const auto pkey = read_integer<std::uint16_t>(context, item, 0, 0xFFFF)) {
+            if (const auto pkey = read_integer<std::uint16_t>(context, item)) {
                 port.pkeys.push_back(*pkey);
             }
         }
@@ -81,10 +74,10 @@ FabricPort read_port(Context& context, const Node& entry)
     }
     port.lids = read_lids(context, mapping);
     if (const auto field = mapping.find("rate")) {
-        port.rate = read_ib_rate(context, *field, Unlimited::Refused);
+        port.rate = read_ib_rate(context, *field);
     }
     if (const auto field = mapping.find("mtu")) {
-        port.mtu = read_ib_mtu(context, *field, Unlimited::Refused);
+        port.mtu = read_ib_mtu(context, *field);
     }
     return port;
 }
@@ -92,15 +85,15 @@ FabricPort read_port(Context& context, const Node& entry)
 IpoibParameters read_ipoib(Context& context, const Field& field)
 {
     IpoibParameters parameters;
-    const Mapping mapping(context, *field.value, "`ipoib`", kIpoibKeys);
+    const Mapping mapping(context, *field.value, keys::kIpoib);
     if (const auto sl = mapping.find("sl")) {
-        parameters.sl = read_integer<std::uint8_t>(context, *sl, 0, kHighestSl);
+        parameters.sl = read_integer<std::uint8_t>(context, *sl);
     }
     if (const auto mtu = mapping.find("mtu")) {
-        parameters.mtu = read_ib_mtu(context, *mtu, Unlimited::Refused);
+        parameters.mtu = read_ib_mtu(context, *mtu);
     }
     if (const auto rate = mapping.find("rate")) {
-        parameters.rate = read_ib_rate(context, *rate, Unlimited::Refused);
+        parameters.rate = read_ib_rate(context, *rate);
     }
     if (const auto life = mapping.find("packet-life")) {
         parameters.packet_life = read_packet_life(context, *life);
@@ -111,7 +104,7 @@ IpoibParameters read_ipoib(Context& context, const Field& field)
 FabricPartition read_partition(Context& context, const Node& entry)
 {
     FabricPartition partition;
-    const Mapping mapping(context, entry, "a partition", kPartitionKeys);
+    const Mapping mapping(context, entry, keys::kFabricPartition);
     if (!mapping.is_valid()) {
         return partition;
     }
@@ -121,7 +114,7 @@ FabricPartition read_partition(Context& context, const Node& entry)
         context.error(entry, "a partition needs a `name`");
     }
     if (const auto field = mapping.find("pkey")) {
-        partition.pkey = partition_of(read_integer<std::uint16_t>(context, *field, 0, 0xFFFF).value_or(0));
+        partition.pkey = partition_of(read_integer<std::uint16_t>(context, *field).value_or(0));
     } else {
         context.error(entry, "a partition needs a `pkey`");
     }
@@ -186,7 +179,7 @@ std::uint16_t read_valid_sls(Context& context, const Field& vl15)
 {
     unsigned valid = 0xFFFF;
     for (const Field& item : read_items(context, vl15)) {
-        if (const auto sl = read_integer<std::uint8_t>(context, item, 0, kHighestSl)) {
+        if (const auto sl = read_integer<std::uint8_t>(context, item)) {
             valid &= ~(1U << *sl);
         }
     }
@@ -196,7 +189,7 @@ std::uint16_t read_valid_sls(Context& context, const Field& vl15)
 Fabric read_fabric_document(Context& context, const Node& document)
 {
     Fabric fabric;
-    const Mapping mapping(context, document, "a fabric", kFabricKeys);
+    const Mapping mapping(context, document, keys::kFabric);
     if (const auto field = mapping.find("vl15-sls")) {
         fabric.valid_sl_mask = read_valid_sls(context, *field);
     }

@@ -1,6 +1,7 @@
 #include "policy/yaml/fields.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include <fmt/format.h>
@@ -14,9 +15,11 @@ namespace {
 
 constexpr std::string_view kUnlimited = "unlimited";
 
-bool is_known(std::span<const std::string_view> known, std::string_view key)
+std::vector<std::string_view> names_of(std::span<const keys::Key> known)
 {
-    return std::find(known.begin(), known.end(), key) != known.end();
+    std::vector<std::string_view> names;
+    std::ranges::transform(known, std::back_inserter(names), &keys::Key::name);
+    return names;
 }
 
 bool has_control_character(std::string_view text)
@@ -105,8 +108,9 @@ std::string in_words(std::chrono::milliseconds time)
 
 }    // namespace
 
-Mapping::Mapping(Context& context, const Node& node, std::string_view what, std::span<const std::string_view> known)
-    : node_(node), valid_(node.is_mapping())
+Mapping::Mapping(Context& context, const Node& node, std::string_view what, std::span<const keys::Key> known,
+                 std::string_view also)
+    : node_(node), known_(known), valid_(node.is_mapping())
 {
     if (!valid_) {
         context.error(node,
@@ -115,10 +119,11 @@ Mapping::Mapping(Context& context, const Node& node, std::string_view what, std:
     }
     for (std::size_t i = 0; i + 1 < node.children.size(); i += 2) {
         const Node& key = node.children[i];
-        if (!is_known(known, key.text)) {
+        if (std::ranges::find(known, key.text, &keys::Key::name) == known.end() && key.text != also) {
             has_unknown_keys_ = true;
+            const auto names = names_of(known);
             context.error(key, fmt::format("unknown key `{}` in {}", shortened(key.text), what),
-                          context.suggest(key.text, known, fmt::format("known keys: {}", in_backticks(known))));
+                          context.suggest(key.text, names, fmt::format("known keys: {}", in_backticks(names))));
         }
     }
 }
@@ -126,7 +131,8 @@ Mapping::Mapping(Context& context, const Node& node, std::string_view what, std:
 std::optional<Field> Mapping::find(std::string_view key) const
 {
     if (const Node* value = valid_ ? find_value(node_, key) : nullptr) {
-        return Field{key, value};
+        const auto row = std::ranges::find(known_, key, &keys::Key::name);
+        return Field{key, value, row == known_.end() ? nullptr : &*row};
     }
     return std::nullopt;
 }
@@ -261,16 +267,21 @@ std::optional<std::size_t> read_word(Context& context, const Field& field, std::
     return std::nullopt;
 }
 
-std::optional<Bandwidth> read_rate(Context& context, const Field& field, Unlimited unlimited, Bandwidth lowest)
+bool may_be_unlimited(const Field& field)
+{
+    return field.row != nullptr &&
+           std::ranges::find(field.row->value.words, kUnlimited) != field.row->value.words.end();
+}
+
+std::optional<Bandwidth> read_rate(Context& context, const Field& field, Bandwidth lowest)
 {
     constexpr Bandwidth kHighest = Bandwidth::from_gbps(1'000'000);
     const std::string* text = scalar_of(context, field);
     if (text == nullptr) {
         return std::nullopt;
     }
-    const bool may_be_unlimited = unlimited == Unlimited::Allowed;
     if (equals_ignoring_case(*text, kUnlimited)) {
-        if (!may_be_unlimited) {
+        if (!may_be_unlimited(field)) {
             context.error(*field.value, fmt::format("`{}` cannot be `unlimited`", field.key));
         }
         return std::nullopt;
@@ -278,7 +289,7 @@ std::optional<Bandwidth> read_rate(Context& context, const Field& field, Unlimit
     const auto rate = parse_bandwidth(*text);
     if ((rate.value && rate.value->is_zero()) || parse_number(*text) == 0) {
         context.error(*field.value, fmt::format("`{}` cannot be 0", field.key),
-                      may_be_unlimited ? "for no limit, write `unlimited`" : "leave the key out for none");
+                      may_be_unlimited(field) ? "for no limit, write `unlimited`" : "leave the key out for none");
         return std::nullopt;
     }
     if (!rate.value) {
@@ -367,7 +378,7 @@ std::vector<Field> read_items(Context& context, const Field& field, Items items)
     std::vector<Field> found;
     found.reserve(node.children.size());
     for (const Node& item : node.children) {
-        const Field entry{field.key, &item};
+        const Field entry{field.key, &item, field.row};
         if (is_item(entry)) {
             found.push_back(entry);
         }
@@ -438,6 +449,11 @@ IntervalSet read_ranges(Context& context, const Field& field, std::uint64_t high
         intervals.push_back(*interval);
     }
     return IntervalSet(std::move(intervals));
+}
+
+IntervalSet read_ranges(Context& context, const Field& field)
+{
+    return read_ranges(context, field, field.row->value.highest);
 }
 
 IntervalSet read_pkeys(Context& context, const Field& field)

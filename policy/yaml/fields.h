@@ -1,5 +1,5 @@
 // Typed values out of a Node. Every function reports what is wrong, in the words of the policy reference, and then
-// returns nothing; the caller goes on, so that one run shows every mistake.
+// returns nothing; the caller goes on, so that one run shows every mistake. Bounds are those of the key's row.
 #pragma once
 
 #include <array>
@@ -15,21 +15,32 @@
 #include "lib/base/interval_set.h"
 #include "lib/base/net.h"
 #include "lib/base/units.h"
+#include "policy/keys/key.h"
 #include "policy/text/context.h"
 
 namespace rdmaqos::reader {
+
+using keys::Choice;
 
 // A value and the key it belongs to; for an item of a list the key is the list's.
 struct Field {
     std::string_view key;
     const Node* value = nullptr;
+    const keys::Key* row = nullptr;    // if it was found by Mapping::find
 };
 
 // A mapping whose keys are known. Refers to the node.
 class Mapping {
 public:
-    // `what` names the object in messages: "`schedule`". Reports a node that is not a mapping, and unknown keys.
-    Mapping(Context& context, const Node& node, std::string_view what, std::span<const std::string_view> known);
+    // Reports a node that is not a mapping, and unknown keys.
+    Mapping(Context& context, const Node& node, const keys::Object& object)
+        : Mapping(context, node, object.what, object.keys)
+    {
+    }
+    // `what` names the object in messages: "`schedule`". `also`: a key that is not listed, and has a message of its
+    // own.
+    Mapping(Context& context, const Node& node, std::string_view what, std::span<const keys::Key> known,
+            std::string_view also = {});
 
     [[nodiscard]] bool is_valid() const { return valid_; }
     // What the mapping lacks may then be a typing mistake: no need to say more.
@@ -40,6 +51,7 @@ public:
 
 private:
     const Node& node_;
+    std::span<const keys::Key> known_;
     bool valid_;
     bool has_unknown_keys_ = false;
 };
@@ -68,9 +80,12 @@ template <typename T>
     const auto number = read_number(context, field, lowest, highest);
     return number ? std::optional<T>(static_cast<T>(*number)) : std::nullopt;
 }
-
 template <typename T>
-using Choice = std::pair<std::string_view, T>;
+[[nodiscard]] std::optional<T> read_integer(Context& context, const Field& field)
+{
+    const keys::Value& value = field.row->value;
+    return read_integer<T>(context, field, static_cast<T>(value.lowest), static_cast<T>(value.highest));
+}
 
 // The index of the word, ignoring case.
 [[nodiscard]] std::optional<std::size_t> read_word(Context& context, const Field& field,
@@ -87,13 +102,18 @@ template <typename T, std::size_t N>
     return index ? std::optional<T>(choices[*index].second) : std::nullopt;
 }
 
-// A rate of at least `lowest`. `unlimited`, where it is allowed, gives nothing as an absent key does.
-enum class Unlimited : bool { Refused, Allowed };
+// Whether `unlimited` is one of the words of the field; it gives nothing, as an absent key does.
+[[nodiscard]] bool may_be_unlimited(const Field& field);
+// A rate of at least `lowest`.
 constexpr Bandwidth kLowestElementRate = Bandwidth::from_mbps(1);
-[[nodiscard]] std::optional<Bandwidth> read_rate(Context& context, const Field& field, Unlimited unlimited,
+[[nodiscard]] std::optional<Bandwidth> read_rate(Context& context, const Field& field,
                                                  Bandwidth lowest = kLowestElementRate);
 [[nodiscard]] std::optional<std::uint64_t> read_size(Context& context, const Field& field, std::uint64_t lowest,
                                                      std::uint64_t highest);
+[[nodiscard]] inline std::optional<std::uint64_t> read_size(Context& context, const Field& field)
+{
+    return read_size(context, field, field.row->value.lowest, field.row->value.highest);
+}
 [[nodiscard]] std::optional<std::chrono::milliseconds> read_duration(Context& context, const Field& field,
                                                                      std::chrono::milliseconds lowest,
                                                                      std::chrono::milliseconds highest);
@@ -109,8 +129,9 @@ enum class Items : bool { Scalars, AlsoMappings };
 
 // "7" or "7-9". Reversed bounds are swapped, with a warning.
 [[nodiscard]] std::optional<Interval> read_interval(Context& context, const Field& item);
-// A list of numbers and ranges up to `highest`.
+// A list of numbers and ranges up to `highest`, or up to that of the row.
 [[nodiscard]] IntervalSet read_ranges(Context& context, const Field& field, std::uint64_t highest);
+[[nodiscard]] IntervalSet read_ranges(Context& context, const Field& field);
 // P_Keys as OpenSM reads them: both bounds without the membership bit, then in order.
 [[nodiscard]] IntervalSet read_pkeys(Context& context, const Field& field);
 

@@ -7,10 +7,9 @@
 namespace rdmaqos::reader {
 namespace {
 
-bool is_unlimited(const Field& field, Unlimited allowed)
+bool is_unlimited(const Field& field)
 {
-    return allowed == Unlimited::Allowed && field.value->is_scalar() &&
-           equals_ignoring_case(field.value->text, "unlimited");
+    return may_be_unlimited(field) && field.value->is_scalar() && equals_ignoring_case(field.value->text, "unlimited");
 }
 
 std::optional<std::uint64_t> bare_number(const Field& field)
@@ -42,10 +41,10 @@ std::optional<std::uint8_t> packet_life_printed_as(std::string_view text)
 
 }    // namespace
 
-std::optional<IbMtu> read_ib_mtu(Context& context, const Field& field, Unlimited unlimited)
+std::optional<IbMtu> read_ib_mtu(Context& context, const Field& field)
 {
     constexpr std::uint64_t kHighestNumber = 5;
-    if (is_unlimited(field, unlimited)) {
+    if (is_unlimited(field)) {
         return std::nullopt;
     }
     const auto number = bare_number(field);
@@ -60,17 +59,16 @@ std::optional<IbMtu> read_ib_mtu(Context& context, const Field& field, Unlimited
     }
     const auto mtu = ib_mtu_from_bytes(*size);
     if (!mtu) {
-        context.error(
-            *field.value, fmt::format("`{}` cannot be {}", field.key, field.value->text),
-            fmt::format("expected 256, 512, 1024, 2048 or 4096 bytes, or OpenSM's 1 to 5{}",
-                        *size == 0 && unlimited == Unlimited::Allowed ? "; for no limit, write `unlimited`" : ""));
+        context.error(*field.value, fmt::format("`{}` cannot be {}", field.key, field.value->text),
+                      fmt::format("expected 256, 512, 1024, 2048 or 4096 bytes, or OpenSM's 1 to 5{}",
+                                  *size == 0 && may_be_unlimited(field) ? "; for no limit, write `unlimited`" : ""));
     }
     return mtu;
 }
 
-std::optional<IbRate> read_ib_rate(Context& context, const Field& field, Unlimited unlimited)
+std::optional<IbRate> read_ib_rate(Context& context, const Field& field)
 {
-    if (is_unlimited(field, unlimited)) {
+    if (is_unlimited(field)) {
         return std::nullopt;
     }
     const auto number = bare_number(field);
@@ -84,7 +82,7 @@ std::optional<IbRate> read_ib_rate(Context& context, const Field& field, Unlimit
         }
         return rate;
     }
-    const auto bandwidth = read_rate(context, field, unlimited);
+    const auto bandwidth = read_rate(context, field);
     if (!bandwidth) {
         return std::nullopt;
     }

@@ -6,8 +6,8 @@
 
 namespace rdmaqos::reader {
 
-[[nodiscard]] std::optional<IbMtu> read_ib_mtu(Context& context, const Field& field, Unlimited unlimited);
-[[nodiscard]] std::optional<IbRate> read_ib_rate(Context& context, const Field& field, Unlimited unlimited);
+[[nodiscard]] std::optional<IbMtu> read_ib_mtu(Context& context, const Field& field);
+[[nodiscard]] std::optional<IbRate> read_ib_rate(Context& context, const Field& field);
 // 0..63, or a time, which is rounded up to the next 4.096 us * 2^n.
 [[nodiscard]] std::optional<std::uint8_t> read_packet_life(Context& context, const Field& field);
 

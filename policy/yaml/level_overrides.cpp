@@ -13,6 +13,7 @@
 #include "lib/base/percentage.h"
 #include "lib/base/text.h"
 #include "lib/base/units.h"
+#include "policy/keys/objects.h"
 #include "policy/text/name_index.h"
 #include "policy/yaml/build.h"
 #include "policy/yaml/fields.h"
@@ -42,12 +43,6 @@ constexpr std::array kOverrideRows{
 };
 constexpr std::array kOverrideProperties{kOverrideRows[0].property, kOverrideRows[1].property,
                                          kOverrideRows[2].property, kOverrideRows[3].property};
-constexpr std::array kOverrideKeys{"name"sv, kOverrideRows[0].property, kOverrideRows[1].property,
-                                   kOverrideRows[2].property, kOverrideRows[3].property};
-static_assert(kOverrideRows.size() == 4);
-
-constexpr std::string_view kEntry = "an entry of `qos-level-overrides`";
-
 // "25 Gbit/s", "12.5 %", "unlimited", "40"; null: the level does not say.
 std::string override_in_words(const OverrideRow& row, const Node* value)
 {
@@ -110,13 +105,13 @@ private:
     std::optional<std::size_t> find_level(const Node& entry, std::unordered_map<std::string, Position>& in_this_file,
                                           bool may_have_it)
     {
-        const Mapping mapping(context_, entry, kEntry, kOverrideKeys);
+        const Mapping mapping(context_, entry, keys::kLevelOverride);
         if (!mapping.is_valid()) {
             return std::nullopt;
         }
         const auto field = mapping.find("name");
         if (!field) {
-            context_.error(entry, fmt::format("{} needs a `name`", kEntry));
+            context_.error(entry, fmt::format("{} needs a `name`", keys::kLevelOverride.what));
             return std::nullopt;
         }
         const auto name = read_name(context_, *field);
@@ -156,7 +151,7 @@ private:
     void check_per_queue_pair(const Mapping& entry)
     {
         if (const auto rate = entry.find("per-queue-pair-max-rate")) {
-            static_cast<void>(read_rate(context_, *rate, Unlimited::Allowed));
+            static_cast<void>(read_rate(context_, *rate));
         }
     }
 
@@ -168,7 +163,7 @@ private:
         if (!has_class) {
             Diagnostics reported;    // unknown keys are known by now
             Context quiet(context_.files(), reported);
-            check_rates(Mapping(quiet, entry, kEntry, kOverrideKeys));
+            check_rates(Mapping(quiet, entry, keys::kLevelOverride));
         }
         for (std::size_t i = 0; i + 1 < entry.children.size(); i += 2) {
             const auto row = std::ranges::find(kOverrideRows, entry.children[i].text, &OverrideRow::property);
@@ -270,11 +265,6 @@ Transient end_of(Context& context, const Sections& sections, const Position& at)
 std::span<const std::string_view> override_properties()
 {
     return kOverrideProperties;
-}
-
-std::span<const std::string_view> override_keys()
-{
-    return kOverrideKeys;
 }
 
 void apply_overrides(Context& context, Sections& sections)

@@ -19,8 +19,6 @@ namespace rdmaqos::reader {
 // "max-rate", "min-rate", "share", "per-queue-pair-max-rate": what changes what a queue pair gets, and never where it
 // is.
 [[nodiscard]] std::span<const std::string_view> override_properties();
-// Those, and `name`.
-[[nodiscard]] std::span<const std::string_view> override_keys();
 
 // To the merged levels, when all files are in. Of two overrides of one property, the later file's counts.
 void apply_overrides(Context& context, Sections& sections);

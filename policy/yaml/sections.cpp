@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "policy/keys/objects.h"
 #include "policy/yaml/fields.h"
-#include "policy/yaml/level_options.h"
 #include "policy/yaml/level_overrides.h"
 #include "policy/yaml/yaml_reader.h"
 
@@ -16,23 +16,8 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::array kSectionKeys{"version"sv,          "port-groups"sv, "partitions"sv,         "qos-class-names"sv,
-                                  "scheduling-nodes"sv, "qos-levels"sv,  "qos-match-rules"sv,    "qos-ulps"sv,
-                                  "qos-setup"sv,        "transient"sv,   "qos-level-overrides"sv};
-constexpr std::array kGroupKeys{"name"sv, "use"sv,       "remove"sv,    "port-guid"sv, "port-name"sv,
-                                "pkey"sv, "partition"sv, "node-type"sv, "gid"sv};
-constexpr std::array kPartitionKeys{"name"sv, "remove"sv, "pkey"sv, "qos-level-name"sv};
-constexpr std::array kNodeKeys{"name"sv,  "use"sv,      "remove"sv,   "parent"sv,
-                               "share"sv, "min-rate"sv, "max-rate"sv, "devices"sv};
-constexpr std::array kMergedKeyByKey{"schedule"sv, "responder"sv, "per-queue-pair"sv};
-
-bool merges_key_by_key(std::string_view key)
-{
-    return std::find(kMergedKeyByKey.begin(), kMergedKeyByKey.end(), key) != kMergedKeyByKey.end();
-}
-
 // `later` wins. The name of an object stays as it was first written.
-void merge_mapping(Node& earlier, Node later)
+void merge_mapping(const keys::Object& object, Node& earlier, Node later)
 {
     auto& into = earlier.children;
     for (std::size_t i = 0; i + 1 < later.children.size(); i += 2) {
@@ -50,8 +35,11 @@ void merge_mapping(Node& earlier, Node later)
             continue;
         }
         Node& old = into[static_cast<std::size_t>(offset) + 1];
-        if (merges_key_by_key(key.text) && old.is_mapping() && value.is_mapping()) {
-            merge_mapping(old, std::move(value));
+        const keys::Key* row = object.find(key.text);
+        const keys::Object* inner = row == nullptr ? nullptr : row->value.object;
+        const bool key_by_key = inner != nullptr && inner->merge == keys::Merge::KeyByKey;
+        if (key_by_key && old.is_mapping() && value.is_mapping()) {
+            merge_mapping(*inner, old, std::move(value));
         } else if (key.text != "name") {
             into[static_cast<std::size_t>(offset)] = std::move(key);
             old = std::move(value);
@@ -68,11 +56,11 @@ void add_list(Context& context, std::string_view section, Node list, std::vector
 }
 
 // Only known keys stay: what merging costs is bounded by them.
-void drop_unknown_keys(Node& mapping, std::span<const std::string_view> known)
+void drop_unknown_keys(Node& mapping, const keys::Object& object)
 {
     std::vector<Node> kept;
     for (std::size_t i = 0; i + 1 < mapping.children.size(); i += 2) {
-        if (std::find(known.begin(), known.end(), mapping.children[i].text) != known.end()) {
+        if (object.find(mapping.children[i].text) != nullptr) {
             kept.push_back(std::move(mapping.children[i]));
             kept.push_back(std::move(mapping.children[i + 1]));
         }
@@ -105,7 +93,7 @@ std::vector<NamedObjects::Removal> NamedObjects::removals() const
 void NamedObjects::merge(Context& context, Node list)
 {
     std::vector<Node> entries;
-    add_list(context, std::string(kind_) + "s", std::move(list), entries);
+    add_list(context, std::string(kind()) + "s", std::move(list), entries);
     std::unordered_map<std::string, Position> in_this_file;
     for (Node& entry : entries) {
         merge_one(context, std::move(entry), in_this_file);
@@ -114,15 +102,15 @@ void NamedObjects::merge(Context& context, Node list)
 
 void NamedObjects::merge_one(Context& context, Node entry, std::unordered_map<std::string, Position>& in_this_file)
 {
-    const Mapping checked(context, entry, fmt::format("a {}", kind_), keys_);
+    const Mapping checked(context, entry, *object_);
     if (!checked.is_valid()) {
         return;
     }
     const bool has_unknown_keys = checked.has_unknown_keys();
-    drop_unknown_keys(entry, keys_);
+    drop_unknown_keys(entry, *object_);
     const Node* name_node = find_value(entry, "name");
     if (name_node == nullptr) {
-        context.error(entry, fmt::format("a {} needs a `name`", kind_));
+        context.error(entry, fmt::format("a {} needs a `name`", kind()));
         return;
     }
     auto name = read_name(context, {"name", name_node});
@@ -132,7 +120,7 @@ void NamedObjects::merge_one(Context& context, Node entry, std::unordered_map<st
     const std::string key = key_of(*name);
     const auto [first, inserted] = in_this_file.emplace(key, name_node->at);
     if (!inserted) {
-        context.error(*name_node, fmt::format("{} `{}` is defined twice in one file", kind_, *name));
+        context.error(*name_node, fmt::format("{} `{}` is defined twice in one file", kind(), *name));
         context.note(context.locate(first->second), "it was first defined here");
         return;
     }
@@ -148,7 +136,7 @@ void NamedObjects::merge_one(Context& context, Node entry, std::unordered_map<st
         objects_.push_back({std::move(*name), at, std::move(entry), false, has_unknown_keys});
     } else {
         objects_[known->second].has_unknown_keys |= has_unknown_keys;
-        merge_mapping(objects_[known->second].mapping, std::move(entry));
+        merge_mapping(*object_, objects_[known->second].mapping, std::move(entry));
     }
 }
 
@@ -172,7 +160,7 @@ void NamedObjects::remove(Context& context, const Node& entry, const std::string
     }
     const auto known = index_.find(key);
     if (known == index_.end() || objects_[known->second].removed) {
-        context.warning(name, fmt::format("there is no {} `{}` to remove", kind_, name.text),
+        context.warning(name, fmt::format("there is no {} `{}` to remove", kind(), name.text),
                         context.suggest_name(name.text, present(), "an earlier file must define it"));
         return;
     }
@@ -232,8 +220,8 @@ void ClassNames::merge(Context& context, Node names)
 }
 
 Sections::Sections()
-    : groups("port-group", kGroupKeys, NameCase::Ignored), partitions("partition", kPartitionKeys, NameCase::Matters),
-      nodes("scheduling-node", kNodeKeys, NameCase::Ignored), levels("qos-level", level_keys(), NameCase::Ignored)
+    : groups(keys::kPortGroup, NameCase::Ignored), partitions(keys::kPartition, NameCase::Matters),
+      nodes(keys::kSchedulingNode, NameCase::Ignored), levels(keys::kQosLevel, NameCase::Ignored)
 {
 }
 
@@ -260,7 +248,7 @@ void add_document(Context& context, std::uint32_t file, Node document, Sections&
     if (document.kind == NodeKind::Missing) {
         return;
     }
-    const Mapping checked(context, document, "a policy", kSectionKeys);
+    const Mapping checked(context, document, keys::kPolicy);
     if (!checked.is_valid()) {
         return;
     }

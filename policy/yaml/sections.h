@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "policy/keys/key.h"
 #include "policy/text/ast.h"
 #include "policy/text/context.h"
 
@@ -28,11 +29,7 @@ struct NamedObject {
 
 class NamedObjects {
 public:
-    // `kind` as in messages: "qos-level".
-    NamedObjects(std::string_view kind, std::span<const std::string_view> keys, NameCase name_case)
-        : kind_(kind), keys_(keys), case_(name_case)
-    {
-    }
+    NamedObjects(const keys::Object& object, NameCase name_case) : object_(&object), case_(name_case) {}
 
     // Merges one file's list. Reports entries without a name, and names that the file states twice.
     void merge(Context& context, Node list);
@@ -49,8 +46,8 @@ public:
     [[nodiscard]] const Position* removed_at(std::string_view name) const;
     // Of objects that no later file defines again; in no order.
     [[nodiscard]] std::vector<Removal> removals() const;
-    [[nodiscard]] std::span<const std::string_view> keys() const { return keys_; }
-    [[nodiscard]] std::string_view kind() const { return kind_; }
+    // As in messages: "qos-level".
+    [[nodiscard]] std::string_view kind() const { return object_->name; }
     [[nodiscard]] std::string key_of(std::string_view name) const;
 
 private:
@@ -62,8 +59,7 @@ private:
     void merge_one(Context& context, Node entry, std::unordered_map<std::string, Position>& in_this_file);
     void remove(Context& context, const Node& entry, const std::string& key, const Node& name);
 
-    std::string_view kind_;
-    std::span<const std::string_view> keys_;
+    const keys::Object* object_;
     NameCase case_;
     std::vector<NamedObject> objects_;
     std::unordered_map<std::string, std::size_t> index_;

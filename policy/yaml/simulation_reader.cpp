@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "lib/base/hash.h"
+#include "policy/keys/choices.h"
+#include "policy/keys/objects.h"
 #include "policy/model/ib.h"
 #include "policy/yaml/file_reader.h"
 
@@ -13,29 +15,10 @@ namespace rdmaqos {
 namespace {
 
 using namespace reader;
-using namespace std::string_view_literals;
 
-constexpr std::array kSimulationKeys{"version"sv, "devices"sv};
-constexpr std::array kDeviceKeys{"name"sv,        "port"sv,        "node-guid"sv, "port-guid"sv,
-                                 "netdev"sv,      "bond"sv,        "pci"sv,       "virtual-function"sv,
-                                 "link-layer"sv,  "link-speed"sv,  "mtu"sv,       "gids"sv,
-                                 "pkeys"sv,       "description"sv, "traffic"sv,   "port-counters"sv,
-                                 "capabilities"sv};
-constexpr std::array kTrafficKeys{"transmit"sv, "receive"sv};
-constexpr std::array kCapabilityKeys{"scheduling"sv, "shares"sv,       "rate-caps"sv, "max-depth"sv,
-                                     "max-leaves"sv, "max-elements"sv, "max-share"sv, "responder-leaf"sv,
-                                     "attachable"sv, "pacing"sv};
-constexpr std::array kPacingKeys{"types"sv, "min-rate"sv, "max-rate"sv, "table-size"sv, "burst"sv, "typical-packet"sv};
-constexpr std::array<Choice<bool>, 2> kLinkLayers{{{"ethernet", false}, {"infiniband", true}}};
-constexpr std::array<Choice<QueuePairType>, 5> kQueuePairTypes{{{"rc", QueuePairType::Rc},
-                                                                {"uc", QueuePairType::Uc},
-                                                                {"ud", QueuePairType::Ud},
-                                                                {"raw-packet", QueuePairType::RawPacket},
-                                                                {"devx", QueuePairType::Devx}}};
 constexpr Bandwidth kDefaultSpeed = Bandwidth::from_gbps(100);
 constexpr Bandwidth kLowestTraffic = Bandwidth::from_kbps(1);
 constexpr Bandwidth kLowestPacing = Bandwidth::from_kbps(1);
-constexpr std::uint32_t kHighestCount = 1'000'000;
 
 std::set<QueuePairType> read_types(Context& context, const Field& field)
 {
@@ -45,7 +28,7 @@ std::set<QueuePairType> read_types(Context& context, const Field& field)
         return types;
     }
     for (const Field& item : read_items(context, field)) {
-        if (const auto type = read_choice(context, item, kQueuePairTypes)) {
+        if (const auto type = read_choice(context, item, keys::kQueuePairTypes)) {
             types.insert(*type);
         }
     }
@@ -62,21 +45,21 @@ void set_flag(Context& context, const Mapping& mapping, std::string_view key, bo
 void set_count(Context& context, const Mapping& mapping, std::string_view key, std::uint32_t& count)
 {
     if (const auto field = mapping.find(key)) {
-        count = read_integer<std::uint32_t>(context, *field, 0, kHighestCount).value_or(count);
+        count = read_integer<std::uint32_t>(context, *field).value_or(count);
     }
 }
 
 void read_pacing(Context& context, const Field& field, PacingCapabilities& pacing)
 {
-    const Mapping mapping(context, *field.value, "`pacing`", kPacingKeys);
+    const Mapping mapping(context, *field.value, keys::kPacing);
     if (const auto types = mapping.find("types")) {
         pacing.supported_types = read_types(context, *types);
     }
     if (const auto rate = mapping.find("min-rate")) {
-        pacing.min_rate = read_rate(context, *rate, Unlimited::Refused, kLowestPacing);
+        pacing.min_rate = read_rate(context, *rate, kLowestPacing);
     }
     if (const auto rate = mapping.find("max-rate")) {
-        pacing.max_rate = read_rate(context, *rate, Unlimited::Refused, kLowestPacing);
+        pacing.max_rate = read_rate(context, *rate, kLowestPacing);
     }
     set_count(context, mapping, "table-size", pacing.table_size);
     set_flag(context, mapping, "burst", pacing.burst);
@@ -85,7 +68,7 @@ void read_pacing(Context& context, const Field& field, PacingCapabilities& pacin
 
 void read_capabilities(Context& context, const Field& field, Capabilities& capabilities)
 {
-    const Mapping mapping(context, *field.value, "`capabilities`", kCapabilityKeys);
+    const Mapping mapping(context, *field.value, keys::kCapabilities);
     set_flag(context, mapping, "scheduling", capabilities.scheduling);
     set_flag(context, mapping, "shares", capabilities.shares);
     set_flag(context, mapping, "rate-caps", capabilities.rate_caps);
@@ -131,7 +114,7 @@ void read_addresses(Context& context, const Mapping& mapping, SimulatedDevice& d
     if (const auto field = mapping.find("pkeys")) {
         device.pkeys.clear();
         for (const Field& item : read_items(context, *field)) {
-            if (const auto pkey = read_integer<std::uint16_t>(context, item, 0, 0xFFFF)) {
+            if (const auto pkey = read_integer<std::uint16_t>(context, item)) {
                 device.pkeys.push_back(*pkey);
             }
         }
@@ -141,14 +124,14 @@ void read_addresses(Context& context, const Mapping& mapping, SimulatedDevice& d
 void read_link(Context& context, const Mapping& mapping, SimulatedDevice& device)
 {
     if (const auto field = mapping.find("link-layer")) {
-        device.infiniband = read_choice(context, *field, kLinkLayers).value_or(false);
+        device.infiniband = read_choice(context, *field, keys::kSimulatedLinkLayers).value_or(false);
     }
     device.link_speed = kDefaultSpeed;
     if (const auto field = mapping.find("link-speed")) {
-        device.link_speed = read_rate(context, *field, Unlimited::Refused).value_or(kDefaultSpeed);
+        device.link_speed = read_rate(context, *field).value_or(kDefaultSpeed);
     }
     if (const auto field = mapping.find("mtu")) {
-        const auto mtu = read_size(context, *field, 256, 4096);
+        const auto mtu = read_size(context, *field);
         if (mtu && !ib_mtu_from_bytes(*mtu)) {
             context.error(*field->value, fmt::format("`mtu` cannot be {}", *mtu), "it is 256, 512, 1024, 2048 or 4096");
         }
@@ -159,7 +142,7 @@ void read_link(Context& context, const Mapping& mapping, SimulatedDevice& device
 std::optional<Bandwidth> read_traffic_rate(Context& context, const Field& field, const Mapping& device_mapping,
                                            Bandwidth link_speed)
 {
-    const auto rate = read_rate(context, field, Unlimited::Refused, kLowestTraffic);
+    const auto rate = read_rate(context, field, kLowestTraffic);
     if (rate && *rate > link_speed) {
         context.error(*field.value, fmt::format("`{}` is more than the link's {}", field.key, to_string(link_speed)));
         if (const auto link = device_mapping.find("link-speed")) {
@@ -180,7 +163,7 @@ void read_traffic(Context& context, const Field& field, const Mapping& device_ma
         device.transmit_traffic = read(field);
         return;
     }
-    const Mapping mapping(context, *field.value, "`traffic`", kTrafficKeys);
+    const Mapping mapping(context, *field.value, keys::kTraffic);
     if (const auto rate = mapping.find("transmit")) {
         device.transmit_traffic = read(*rate);
     }
@@ -219,7 +202,7 @@ SimulatedDevice read_device(Context& context, const Node& entry, const Capabilit
 {
     SimulatedDevice device;
     device.capabilities = capabilities;
-    const Mapping mapping(context, entry, "a device", kDeviceKeys);
+    const Mapping mapping(context, entry, keys::kDevice);
     if (!mapping.is_valid()) {
         return device;
     }
@@ -230,7 +213,7 @@ SimulatedDevice read_device(Context& context, const Node& entry, const Capabilit
         context.error(entry, "a device needs a `name`");
     }
     if (const auto field = mapping.find("port")) {
-        device.port = read_integer<std::uint32_t>(context, *field, 1, UINT32_MAX).value_or(1);
+        device.port = read_integer<std::uint32_t>(context, *field).value_or(1);
     }
     read_link(context, mapping, device);
     read_addresses(context, mapping, device);
@@ -251,7 +234,7 @@ SimulatedDevice read_device(Context& context, const Node& entry, const Capabilit
 std::vector<SimulatedDevice> read_devices(Context& context, const Node& document, const Capabilities& capabilities)
 {
     std::vector<SimulatedDevice> devices;
-    const Mapping mapping(context, document, "a simulation", kSimulationKeys);
+    const Mapping mapping(context, document, keys::kDevices);
     const auto list = mapping.find("devices");
     if (!list || list->value->has_no_value() || !check_list(context, *list)) {
         return devices;

@@ -6,15 +6,12 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "policy/keys/objects.h"
 #include "policy/yaml/fields.h"
 #include "policy/yaml/yaml_reader.h"
 
 namespace rdmaqos::reader {
 namespace {
-
-using namespace std::string_view_literals;
-
-constexpr std::array kTransientKeys{"until"sv, "owner"sv, "cgroup"sv};
 
 std::optional<std::chrono::sys_seconds> read_until(Context& context, const Field& field, std::chrono::sys_seconds now)
 {
@@ -53,7 +50,7 @@ std::string read_cgroup(Context& context, const Field& field)
 Transient read_transient(Context& context, const Node& node, std::chrono::sys_seconds now)
 {
     Transient transient;
-    const Mapping mapping(context, node, "`transient`", kTransientKeys);
+    const Mapping mapping(context, node, keys::kTransient);
     if (!mapping.is_valid()) {
         return transient;
     }

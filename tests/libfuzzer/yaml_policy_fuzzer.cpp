@@ -7,8 +7,8 @@
 #include <tuple>
 #include <utility>
 
-#include "policy/explain/show_config.h"
-#include "policy/explain/show_config_yaml.h"
+#include "policy/load/show_config.h"
+#include "policy/load/show_config_yaml.h"
 #include "policy/load/policy_reader.h"
 #include "policy/model/name_service.h"
 #include "tests/fuzz/support/reader_checks.h"

@@ -1,86 +1,68 @@
-// The readers, the JSON schemas and the reference know the same keys, with the same words, bounds and defaults.
+// The rows of policy/keys and the tables of docs/policy-reference.md say the same of each key. (The readers and the
+// schemas are made of the rows; schema_test compares what they accept.)
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <regex>
 #include <set>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "policy/yaml/fabric_reader.h"
+#include "policy/keys/objects.h"
+#include "policy/yaml/level_options.h"
 #include "policy/yaml/settings_reader.h"
-#include "policy/yaml/simulation_reader.h"
 #include "tests/support/golden.h"
 #include "tests/unit/policy/reader_support.h"
-#include "tests/unit/policy/schema_support.h"
 
 namespace rdmaqos::test {
 namespace {
 
-using nlohmann::json;
+using keys::Key;
+using keys::Kind;
+using keys::Object;
 using Keys = std::set<std::string>;
 
 struct Described {
-    Format format;
-    const char* body;       // a file in which it has an unknown key
-    const char* schema;     // where it is in the schema
+    const Object* object;
     const char* section;    // its heading in the reference
 };
 
-constexpr Format P = Format::Policy;
-
 const Described kDescribed[] = {
-    {P, "unknown-key-here: 1", "", "Files and merging"},
-    {P, "port-groups: [{name: a, unknown-key-here: 1}]", "/definitions/port-group", "port-groups"},
-    {P, "partitions: [{name: a, unknown-key-here: 1}]", "/definitions/partition", "partitions"},
-    {P, "scheduling-nodes: [{name: a, unknown-key-here: 1}]", "/definitions/scheduling-node", "scheduling-nodes"},
-    {P, "qos-levels: [{name: a, unknown-key-here: 1}]", "/definitions/qos-level", "qos-levels"},
-    {P, "qos-levels: [{name: a, schedule: {unknown-key-here: 1}}]", "/definitions/schedule", "schedule"},
-    {P, "qos-levels: [{name: a, schedule: {responder: {unknown-key-here: 1}}}]", "/definitions/responder", "responder"},
-    {P, "qos-levels: [{name: a, per-queue-pair: {unknown-key-here: 1}}]", "/definitions/per-queue-pair",
-     "per-queue-pair"},
-    {P, "qos-levels: [{name: a, allow: {unknown-key-here: 1}}]", "/definitions/allow", "allow"},
-    {P, "qos-match-rules: [{unknown-key-here: 1}]", "/definitions/match-rule", "qos-match-rules"},
-    {P, "qos-match-rules: [{client: {unknown-key-here: 1}}]", "/definitions/client", "client"},
-    {P, "qos-match-rules: [{ulp-port: {unknown-key-here: 1}}]", "/definitions/ulp-port", "ulp-port"},
-    {P, "qos-ulps: [{unknown-key-here: 1}]", "/definitions/ulp", "qos-ulps"},
-    {P, "qos-setup: {unknown-key-here: 1}", "/definitions/qos-setup", "qos-setup"},
-    {P, "transient: {unknown-key-here: 1}", "/definitions/transient", "transient"},
-    {P, "transient: {}\nqos-level-overrides: [{name: a, unknown-key-here: 1}]", "/definitions/level-override",
-     "qos-level-overrides"},
-    {P, "qos-setup: {vlarb-tables: [{unknown-key-here: 1}]}", "/definitions/vlarb-table", "vlarb-tables"},
-    {P, "qos-setup: {sl2vl-tables: [{unknown-key-here: 1}]}", "/definitions/sl2vl-table", "sl2vl-tables"},
-    {Format::Settings, "unknown-key-here: 1", "", "Settings file"},
-    {Format::Settings, "limits: {unknown-key-here: 1}", "/definitions/limits", "limits"},
-    {Format::Settings, "metrics: {unknown-key-here: 1}", "/definitions/metrics", "metrics"},
-    {Format::Fabric, "unknown-key-here: 1", "", "Fabric file"},
-    {Format::Fabric, "ports: [{unknown-key-here: 1}]", "/definitions/port", "ports"},
-    {Format::Fabric, "partitions: [{unknown-key-here: 1}]", "/definitions/partition", "Partitions of the fabric"},
-    {Format::Fabric, "partitions: [{name: a, pkey: 1, ipoib: {unknown-key-here: 1}}]",
-     "/definitions/ipoib", "ipoib"},
-    {Format::Devices, "unknown-key-here: 1", "", "Simulated devices"},
-    {Format::Devices, "devices: [{unknown-key-here: 1}]", "/definitions/device", "devices"},
-    {Format::Devices, "devices: [{traffic: {unknown-key-here: 1}}]", "/definitions/traffic", "traffic"},
-    {Format::Devices, "devices: [{capabilities: {unknown-key-here: 1}}]", "/definitions/capabilities", "capabilities"},
-    {Format::Devices, "devices: [{capabilities: {pacing: {unknown-key-here: 1}}}]", "/definitions/pacing", "pacing"},
+    {&keys::kPolicy, "Files and merging"},
+    {&keys::kPortGroup, "port-groups"},
+    {&keys::kPartition, "partitions"},
+    {&keys::kSchedulingNode, "scheduling-nodes"},
+    {&keys::kQosLevel, "qos-levels"},
+    {&keys::kSchedule, "schedule"},
+    {&keys::kResponder, "responder"},
+    {&keys::kPerQueuePair, "per-queue-pair"},
+    {&keys::kAllow, "allow"},
+    {&keys::kMatchRule, "qos-match-rules"},
+    {&keys::kClient, "client"},
+    {&keys::kUlpPort, "ulp-port"},
+    {&keys::kUlp, "qos-ulps"},
+    {&keys::kQosSetup, "qos-setup"},
+    {&keys::kTransient, "transient"},
+    {&keys::kLevelOverride, "qos-level-overrides"},
+    {&keys::kVlarbTable, "vlarb-tables"},
+    {&keys::kSl2vlTable, "sl2vl-tables"},
+    {&keys::kSettings, "Settings file"},
+    {&keys::kLimits, "limits"},
+    {&keys::kMetrics, "metrics"},
+    {&keys::kFabric, "Fabric file"},
+    {&keys::kFabricPort, "ports"},
+    {&keys::kFabricPartition, "Partitions of the fabric"},
+    {&keys::kIpoib, "ipoib"},
+    {&keys::kDevices, "Simulated devices"},
+    {&keys::kDevice, "devices"},
+    {&keys::kTraffic, "traffic"},
+    {&keys::kCapabilities, "capabilities"},
+    {&keys::kPacing, "pacing"},
 };
-
-std::string said_of(const Described& object)
-{
-    const auto file = with_version(object.body);
-    switch (object.format) {
-    case Format::Policy:
-        return shown(read_policy({file}, fake_names()));
-    case Format::Settings:
-        return shown(read_settings(file));
-    case Format::Fabric:
-        return shown(read_fabric(file));
-    case Format::Devices:
-        return shown(read_simulation(file, Capabilities{}));
-    }
-    return {};
-}
 
 Keys in_backticks(const std::string& text)
 {
@@ -88,29 +70,6 @@ Keys in_backticks(const std::string& text)
     Keys keys;
     for (std::sregex_iterator at(text.begin(), text.end(), word), end; at != end; ++at) {
         keys.insert((*at)[1]);
-    }
-    return keys;
-}
-
-// As the reader lists them when a key is unknown.
-Keys known_to_reader(const Described& object)
-{
-    const std::string text = said_of(object);
-    const std::string hint = "known keys: ";
-    const auto at = text.find(hint);
-    return at == std::string::npos ? Keys{} : in_backticks(text.substr(at, text.find('\n', at) - at));
-}
-
-const json& schema_of(const Described& object)
-{
-    return schema_json(object.format).at(json::json_pointer(object.schema));
-}
-
-Keys known_to_schema(const Described& object)
-{
-    Keys keys;
-    for (const auto& [key, schema] : schema_of(object).at("properties").items()) {
-        keys.insert(key);
     }
     return keys;
 }
@@ -174,24 +133,21 @@ Keys known_to_reference(const Described& object)
     return keys;
 }
 
-TEST(Keys, AreThoseOfTheReaderInTheSchema)
+Keys known_to_rows(const Object& object)
 {
-    for (const Described& object : kDescribed) {
-        const Keys reader = known_to_reader(object);
-        EXPECT_FALSE(reader.empty()) << object.body << '\n' << said_of(object);
-        EXPECT_EQ(known_to_schema(object), reader) << object.body;
+    Keys keys;
+    for (const Key& key : object.keys) {
+        if (key.value.kind != Kind::Refused) {
+            keys.emplace(key.name);
+        }
     }
+    return keys;
 }
 
-TEST(Keys, AreThoseOfTheReaderInTheReference)
+TEST(Keys, AreThoseOfTheReference)
 {
     for (const Described& object : kDescribed) {
-        Keys reader = known_to_reader(object);
-        if (std::string_view(object.section) == "allow") {
-            EXPECT_EQ(reader.erase("executable"), 1U);    // known to be refused
-            EXPECT_EQ(reader.erase("command"), 1U);
-        }
-        EXPECT_EQ(known_to_reference(object), reader) << object.section;
+        EXPECT_EQ(known_to_reference(object), known_to_rows(*object.object)) << object.section;
     }
 }
 
@@ -207,90 +163,86 @@ TEST(Keys, OfEverySectionOfTheReferenceAreCompared)
     }
 }
 
-// Nor is there an object in a schema.
-TEST(Keys, OfEveryObjectOfASchemaAreCompared)
+void expect_compared(const Object& object, const std::set<const Object*>& compared)
 {
-    std::set<std::pair<Format, std::string>> compared;
+    EXPECT_TRUE(compared.contains(&object)) << object.name;
+    for (const Key& key : object.keys) {
+        if (key.value.object != nullptr) {
+            expect_compared(*key.value.object, compared);
+        }
+    }
+}
+
+// Nor is there an object in a file.
+TEST(Keys, OfEveryObjectAreCompared)
+{
+    // These are described in sentences.
+    std::set<const Object*> compared{&keys::kFairByCgroup, &keys::kDeviceConditions};
     for (const Described& object : kDescribed) {
-        compared.emplace(object.format, object.schema);
+        compared.insert(object.object);
     }
-    for (const Format format : {Format::Policy, Format::Settings, Format::Fabric, Format::Devices}) {
-        const json& schema = schema_json(format);
-        const json definitions = schema.value("definitions", json::object());
-        for (const auto& [name, definition] : definitions.items()) {
-            const bool in_words = name == "fair-by" || name == "device-conditions";    // described in sentences
-            if (definition.contains("properties") && !in_words) {
-                EXPECT_TRUE(compared.contains({format, "/definitions/" + name})) << name;
-                EXPECT_EQ(definition.at("additionalProperties"), false) << name;
-            }
-        }
-        EXPECT_EQ(schema.at("additionalProperties"), false) << schema_name(format);
+    for (const keys::Format& format : keys::kFormats) {
+        expect_compared(*format.document, compared);
     }
 }
 
-// The schema of a key with what it refers to in its place.
-json resolved(const Described& object, json schema)
+// Bounds that stand in figures in the reference.
+std::optional<std::pair<std::uint64_t, std::uint64_t>> bounds_of(const keys::Value& value)
 {
-    json all = json::array({schema});
-    const auto follow = [&](const json& part) {
-        if (part.contains("$ref")) {
-            const auto pointer = part.at("$ref").get<std::string>().substr(1);
-            all.push_back(schema_json(object.format).at(json::json_pointer(pointer)));
-        } else {
-            all.push_back(part);
-        }
-    };
-    for (const char* list : {"anyOf", "allOf"}) {
-        if (schema.contains(list)) {
-            std::for_each(schema.at(list).begin(), schema.at(list).end(), follow);
-        }
+    constexpr std::uint64_t kSmall = 10'000'000;
+    switch (value.kind) {
+    case Kind::Integer:
+    case Kind::Range:
+        return value.highest <= kSmall ? std::optional(std::pair(value.lowest, value.highest)) : std::nullopt;
+    case Kind::Share:
+        return std::pair(1, 1'000'000);
+    case Kind::IbRate:
+        return std::pair(2, 24);
+    case Kind::PacketLife:
+        return std::pair(0, 63);
+    default:
+        return std::nullopt;
     }
-    return all;
 }
 
-// What the schema says of a key stands in its row: the words it may be, small bounds, the default.
-void compare(const Described& object, const std::string& key, const Row& row)
+// What the row says of a key stands in the reference: the words it may be, small bounds, the default.
+void compare(const Described& object, const Key& key, const Row& row)
 {
     const auto cell = [&](const char* title) { return row.contains(title) ? row.at(title) : std::string(); };
     const std::string range = cell("range") + " " + cell("type, unit");
-    const json schema = resolved(object, schema_of(object).at("properties").at(key));
-    for (const json& part : schema) {
-        for (const json& word : part.value("enum", json::array())) {
-            const std::string text = word.is_string() ? "`" + word.get<std::string>() + "`" : word.dump();
-            // OpenSM's numbers for an MTU stand there as a range.
-            if (word.is_string() || word.get<int>() >= 256) {
-                EXPECT_NE(range.find(text), std::string::npos) << object.section << ' ' << key << ": " << text;
-            }
-        }
-        constexpr double kSmall = 1e7;
-        const bool is_pkey = key == "pkey" || key == "pkeys";    // in words: the membership bit
-        const bool is_bytes = range.find("size") != std::string::npos;
-        if (part.contains("minimum") && part.at("maximum").get<double>() <= kSmall && !is_pkey && !is_bytes) {
-            const std::string bounds = fmt::format("{} to {}", part.at("minimum").dump(), part.at("maximum").dump());
-            EXPECT_NE(range.find(bounds), std::string::npos) << object.section << ' ' << key << ": " << bounds;
-        }
+    for (const std::string_view word : key.value.words) {
+        const bool found = range.find(fmt::format("`{}`", word)) != std::string::npos ||
+                           range.find(fmt::format("`\"{}\"`", word)) != std::string::npos;
+        EXPECT_TRUE(found) << object.section << ' ' << key.name << ": " << word;
     }
-    if (schema.front().contains("default")) {
-        const json& value = schema.front().at("default");
-        const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-        EXPECT_NE(cell("default").find(text), std::string::npos) << object.section << ' ' << key << ": " << text;
+    // P_Keys are described in words: the membership bit.
+    if (const auto bounds = bounds_of(key.value); bounds && !key.name.starts_with("pkey")) {
+        const std::string text = fmt::format("{} to {}", bounds->first, bounds->second);
+        EXPECT_NE(range.find(text), std::string::npos) << object.section << ' ' << key.name << ": " << text;
     }
-    EXPECT_NE(range, " ") << object.section << ' ' << key << " has no type";
+    const bool is_flag = key.value.kind == Kind::Flag;
+    const std::string_view without = !is_flag ? key.without : key.without == "yes" ? "true" : "false";
+    if (!key.without.empty()) {
+        EXPECT_NE(cell("default").find(without), std::string::npos)
+            << object.section << ' ' << key.name << ": " << without;
+    }
+    EXPECT_NE(range, " ") << object.section << ' ' << key.name << " has no type";
 }
 
 TEST(Keys, HaveTheirWordsBoundsAndDefaultsInTheReference)
 {
     std::size_t count = 0;
     for (const Described& object : kDescribed) {
-        if (std::string_view(object.section) == "Files and merging") {
+        if (object.object == &keys::kPolicy) {
             continue;    // sections, not values
         }
         for (const auto& [key, row] : reference().at(object.section)) {
             const bool as_elsewhere = row.at("meaning").starts_with("as of ") ||
                                       row.at("type, unit").starts_with("as of ") ||
                                       row.at("range").starts_with("as of ");
-            if (!as_elsewhere && key != "version") {
-                compare(object, key, row);
+            const Key* known = object.object->find(key);
+            if (!as_elsewhere && known != nullptr && key != "version") {
+                compare(object, *known, row);
                 ++count;
             }
         }
@@ -303,8 +255,10 @@ TEST(Keys, AreRequiredInBoth)
 {
     for (const Described& object : kDescribed) {
         Keys required;
-        for (const json& key : schema_of(object).value("required", json::array())) {
-            required.insert(key.get<std::string>());
+        for (const Key& key : object.object->keys) {
+            if (key.required) {
+                required.emplace(key.name);
+            }
         }
         Keys documented;
         for (const auto& [key, row] : reference().at(object.section)) {
@@ -312,11 +266,43 @@ TEST(Keys, AreRequiredInBoth)
                 documented.insert(key);
             }
         }
-        if (std::string_view(object.schema) == "/definitions/partition" && object.format == Format::Policy) {
+        if (object.object == &keys::kPartition) {
             EXPECT_EQ(documented.erase("pkey"), 1U);
         }
         EXPECT_EQ(documented, required) << object.section;
     }
+}
+
+// A file that states every default of the rows says nothing.
+TEST(Keys, HaveTheDefaultsOfTheSettings)
+{
+    std::string text;
+    for (const Key& key : keys::kSettings.keys) {
+        if (!key.without.empty()) {
+            text += fmt::format("{}: {}\n", key.name, key.without);
+        }
+    }
+    for (const Object* object : {&keys::kLimits, &keys::kMetrics}) {
+        text += fmt::format("{}:\n", object->name);
+        for (const Key& key : object->keys) {
+            if (!key.without.empty()) {
+                text += fmt::format("  {}: {}\n", key.name, key.without);
+            }
+        }
+    }
+    const auto result = read_settings(with_version(text));
+    ASSERT_TRUE(result.value) << shown(result);
+    EXPECT_EQ(*result.value, Settings{});
+}
+
+// An option of a level has a row in policy/keys and one in policy/yaml.
+TEST(Keys, OfALevelAreRead)
+{
+    Keys read{"name", "use", "remove"};
+    for (const reader::LevelOption& option : reader::level_options()) {
+        read.emplace(option.key);
+    }
+    EXPECT_EQ(read, known_to_rows(keys::kQosLevel));
 }
 
 }    // namespace

@@ -9,8 +9,8 @@
 #include <gmock/gmock.h>
 
 #include "policy/explain/changes.h"
-#include "policy/explain/show_config.h"
-#include "policy/explain/show_config_yaml.h"
+#include "policy/load/show_config.h"
+#include "policy/load/show_config_yaml.h"
 #include "tests/unit/policy/policy_text.h"
 #include "tests/unit/policy/reader_support.h"
 

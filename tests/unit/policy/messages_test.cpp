@@ -116,11 +116,6 @@ const std::map<std::string, std::string>& unreachable()
 {
     static const std::map<std::string, std::string> kReasons{
         {"the root", "not of a reader: in the changes of a plan"},
-        {"responder share", "not of a reader: in the changes of a plan"},
-        {"responder max-rate", "not of a reader: in the changes of a plan"},
-        {"per-queue-pair max-rate", "not of a reader: in the changes of a plan"},
-        {"per-queue-pair max-burst", "not of a reader: in the changes of a plan"},
-        {"per-queue-pair typical-packet", "not of a reader: in the changes of a plan"},
         {"Chassis ", "not a message: a heading of ibnetdiscover"},
         {" tnvfr", "not a message: blanks, as isspace(3) has them"},
         {"Non-Chassis Nodes", "not a message: a heading of ibnetdiscover"},
@@ -137,9 +132,13 @@ std::vector<fs::path> reader_sources()
 {
     static const std::set<std::string> kFolders{"policy/load", "policy/opensm", "policy/text", "policy/yaml",
                                                 "tools/rdma-qosctl/import"};
-    static const std::set<std::string> kOthers{
-        "tools/rdma-qosctl/import/text_lines.cpp", "policy/text/yaml_text.cpp", "tools/rdma-qosctl/import/fabric.cpp",
-        "tools/rdma-qosctl/import/opensm.cpp", "tools/rdma-qosctl/import/opensm_values.cpp"};
+    static const std::set<std::string> kOthers{"tools/rdma-qosctl/import/text_lines.cpp",
+                                               "policy/text/yaml_text.cpp",
+                                               "policy/load/show_config.cpp",
+                                               "policy/load/show_config_yaml.cpp",
+                                               "tools/rdma-qosctl/import/fabric.cpp",
+                                               "tools/rdma-qosctl/import/opensm.cpp",
+                                               "tools/rdma-qosctl/import/opensm_values.cpp"};
     static const std::set<std::string> kMore{"policy/model/ib.cpp", "policy/model/ulp_forms.cpp",
                                              "tools/rdma-qosctl/simulate/loads.cpp"};
     std::vector<fs::path> sources;

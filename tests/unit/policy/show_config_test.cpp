@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <rapidcheck.h>
 
-#include "policy/explain/show_config.h"
-#include "policy/explain/show_config_yaml.h"
+#include "policy/load/show_config.h"
+#include "policy/load/show_config_yaml.h"
 #include "policy/yaml/settings_reader.h"
 #include "tests/support/golden.h"
 #include "tests/unit/policy/mutated.h"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/text.h"
-#include "policy/explain/show_config_yaml.h"
+#include "policy/load/show_config_yaml.h"
 
 namespace rdmaqos::ctl {
 namespace {

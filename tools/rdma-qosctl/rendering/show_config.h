@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "lib/base/diagnostic.h"
-#include "policy/explain/show_config.h"
 #include "policy/load/host_files.h"
+#include "policy/load/show_config.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/world/views.h"
 

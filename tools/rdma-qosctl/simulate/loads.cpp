@@ -15,9 +15,9 @@ namespace {
 using namespace reader;
 using namespace std::string_view_literals;
 
-constexpr std::array kKeys{"version"sv, "loads"sv, "steps"sv, "until"sv};
-constexpr std::array kStepKeys{"at"sv, "use"sv, "loads"sv};
-constexpr std::array kLoadKeys{"senders"sv, "rate"sv};
+constexpr std::array kKeys{keys::Key{"version"}, keys::Key{"loads"}, keys::Key{"steps"}, keys::Key{"until"}};
+constexpr std::array kStepKeys{keys::Key{"at"}, keys::Key{"use"}, keys::Key{"loads"}};
+constexpr std::array kLoadKeys{keys::Key{"senders"}, keys::Key{"rate"}};
 constexpr Bandwidth kLowestRate = Bandwidth::from_kbps(1);
 constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);
 
@@ -32,7 +32,7 @@ bool read_load_rate(Context& context, const Field& field, Load& load)
     if (says_unlimited(*field.value)) {
         return true;
     }
-    load.rate = read_rate(context, field, Unlimited::Refused, kLowestRate);
+    load.rate = read_rate(context, field, kLowestRate);
     return load.rate.has_value();
 }
 

@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "policy/explain/show_config_yaml.h"
+#include "policy/load/show_config_yaml.h"
 #include "policy/match/hidden_rules.h"
 #include "policy/match/matcher.h"
 #include "policy/match/resolve.h"

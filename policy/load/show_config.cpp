@@ -1,4 +1,4 @@
-#include "policy/explain/show_config.h"
+#include "policy/load/show_config.h"
 
 #include <algorithm>
 #include <tuple>
@@ -6,10 +6,9 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
-#include "policy/model/settings.h"
+#include "policy/keys/objects.h"
 #include "policy/yaml/fields.h"
 #include "policy/yaml/sections.h"
-#include "policy/yaml/settings_reader.h"
 #include "policy/yaml/yaml_reader.h"
 
 namespace rdmaqos {
@@ -232,6 +231,21 @@ std::vector<RemovedObject> removed_objects(const Context& context, const Section
     return removed;
 }
 
+// Of settings, what each states by not being there.
+void add_row_defaults(ShownNode& mapping, const keys::Object& object)
+{
+    for (const keys::Key& key : object.keys) {
+        if (key.value.object != nullptr) {
+            if (!has(mapping, key.name)) {
+                mapping.children.push_back(mapping_of(key.name));
+            }
+            add_row_defaults(*find(mapping, key.name), *key.value.object);
+        } else if (!key.without.empty()) {
+            add_default(mapping, key.name, key.without);
+        }
+    }
+}
+
 }    // namespace
 
 ShownPolicy show_policy(const Policy& policy)
@@ -273,12 +287,7 @@ ShownNode show_settings(const std::shared_ptr<const SourceFile>& source)
         }
     }
     add_default(shown, "version", "1");
-    for (const auto& [section, key, text] : texts_of(Settings())) {
-        if (!section.empty() && !has(shown, section)) {
-            shown.children.push_back(mapping_of(section));
-        }
-        add_default(section.empty() ? shown : *find(shown, section), key, text);
-    }
+    add_row_defaults(shown, keys::kSettings);
     std::stable_partition(shown.children.begin(), shown.children.end(),
                           [](const ShownNode& child) { return child.kind == Kind::Text; });
     return shown;

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "policy/explain/show_config.h"
+#include "policy/load/show_config.h"
 
 namespace rdmaqos {
 

@@ -1,4 +1,4 @@
-#include "policy/explain/show_config_yaml.h"
+#include "policy/load/show_config_yaml.h"
 
 #include <algorithm>
 
