@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "daemon/bus/answer.h"
-#include "lib/api/device.h"
-#include "lib/api/report.h"
 #include "policy/model/lower.h"
 #include "policy/model/traffic_class.h"
 
@@ -13,86 +10,25 @@ namespace {
 
 using bus::Writer;
 
-// The same keys of a grant and of a queue pair.
-template <const auto& keys>
-void set_lost(Answer<keys>& dict, const std::shared_ptr<const LostLevel>& lost)
+// Empty for an empty one.
+template <typename T>
+std::string word_of(const std::optional<T>& value)
+{
+    return value ? std::string(to_string(*value)) : std::string();
+}
+
+std::optional<std::uint8_t> dscp(const std::optional<std::uint8_t>& traffic_class)
+{
+    return traffic_class ? std::optional(dscp_of(*traffic_class)) : std::nullopt;
+}
+
+std::optional<api::Lost> to_record(const std::shared_ptr<const LostLevel>& lost)
 {
     if (lost == nullptr) {
-        return;
+        return std::nullopt;
     }
-    dict.set("lost-level", lost->level);
-    dict.set("lost-reason", to_string(lost->reason));
-    dict.set("lost-revision", lost->revision);
-    dict.set("lost-at", static_cast<std::uint64_t>(lost->at.time_since_epoch().count()));
-    dict.set_text("renamed-to", lost->renamed_to);
-}
-
-void write_grant_keys(Answer<kGrantKeys>& dict, const Grant& grant)
-{
-    dict.set("level", grant.level);
-    dict.set("rule", grant.rule);
-    dict.set("verified", grant.verified);
-    dict.set("sl", grant.sl);
-    dict.set("mtu", grant.mtu);
-    dict.set("rate", kbps(grant.rate));
-    dict.set("packet-life", grant.packet_life);
-    dict.set("pkey", grant.pkey);
-    dict.set("traffic-class", grant.traffic_class);
-    if (grant.traffic_class) {
-        dict.set("dscp", dscp_of(*grant.traffic_class));
-    }
-    if (grant.sl_of_host) {
-        dict.set("sl-source", "host");
-    }
-    dict.set("share", grant.share);
-    dict.set("max-rate", kbps(grant.max_rate));
-    dict.set("max-rate-now", kbps(grant.max_rate_now));
-    dict.set("per-queue-pair-max-rate", kbps(grant.per_queue_pair.max_rate));
-    dict.set("per-queue-pair-max-burst", grant.per_queue_pair.max_burst);
-    dict.set("per-queue-pair-typical-packet", grant.per_queue_pair.typical_packet);
-    if (grant.message_model) {
-        dict.set("message-model", to_string(*grant.message_model));
-    }
-    dict.set_text("leaf", grant.leaf);
-    dict.set("enforced", grant.enforced);
-    dict.set_text("cause", grant.cause);
-    dict.set_text("reason", grant.reason);
-    set_lost(dict, grant.lost);
-    if (!grant.detached_devices.empty()) {
-        dict.set("detached-devices", grant.detached_devices);
-        dict.set("returned-devices", grant.returned_devices);
-    }
-    if (grant.losses > 0) {
-        dict.set("losses", grant.losses);
-    }
-}
-
-void write_one(Writer& writer, const QueuePairResult& result)
-{
-    Answer<kQueuePairKeys> dict(writer);
-    dict.set("device", result.device);
-    dict.set("number", result.number);
-    if (result.error) {
-        dict.set("error", dbus_name(result.error->code));
-        dict.set("message", to_string(*result.error));
-    }
-    dict.set_text("level", result.level);
-    dict.set_text("rule", result.rule);
-    dict.set_text("leaf", result.leaf);
-    dict.set_text("responder-leaf", result.responder_leaf);
-    if (result.rate) {
-        dict.set("rate", result.rate->rate.kbps());
-        dict.set("max-burst", result.rate->max_burst);
-        dict.set("typical-packet", result.rate->typical_packet);
-    }
-    dict.set("max-rate-now", kbps(result.max_rate_now));
-    dict.set("enforced", result.enforced);
-    dict.set_text("cause", std::string(result.cause));
-    dict.set_text("reason", result.reason);
-    set_lost(dict, result.lost);
-    if (!result.owner_verified) {
-        dict.set("owner", "unverified");
-    }
+    return api::Lost{lost->level, static_cast<std::uint64_t>(lost->at.time_since_epoch().count()),
+                     std::string(to_string(lost->reason)), lost->renamed_to, lost->revision};
 }
 
 std::string_view word_of(Unregistered setting)
@@ -108,20 +44,15 @@ std::string_view word_of(Unregistered setting)
     return "";
 }
 
-void write_override(Writer& writer, const LevelOverride& each)
+api::Override to_record(const LevelOverride& each)
 {
-    Answer<kOverrideKeys> dict(writer);
-    dict.set("property", each.property);
-    dict.set("value", each.value);
-    dict.set("in-place-of", each.in_place_of);
-    if (each.location.file) {
-        dict.set("file", each.location.file->name);
-    }
-    if (each.transient.until) {
-        dict.set("until", static_cast<std::uint64_t>(each.transient.until->time_since_epoch().count()));
-    }
-    dict.set_text("cgroup", each.transient.cgroup);
-    dict.set_text("owner", each.transient.owner);
+    return {.property = each.property,
+            .value = each.value,
+            .in_place_of = each.in_place_of,
+            .file = each.location.file ? each.location.file->name : std::string(),
+            .until = each.transient.until,
+            .cgroup = each.transient.cgroup,
+            .owner = each.transient.owner};
 }
 
 }    // namespace
@@ -141,107 +72,119 @@ std::string_view to_string(SessionState state)
     return state == SessionState::Active ? "active" : "detached";
 }
 
-void write(Writer& writer, const Grant& grant)
+api::Grant to_record(const Grant& grant)
 {
-    Answer<kGrantKeys> dict(writer);
-    write_grant_keys(dict, grant);
+    const auto& [max_rate, max_burst, typical_packet, location] = grant.per_queue_pair;
+    return {
+        .level = grant.level,
+        .rule = grant.rule,
+        .verified = grant.verified,
+        .sl = grant.sl,
+        .mtu = grant.mtu,
+        .rate = grant.rate,
+        .packet_life = grant.packet_life,
+        .pkey = grant.pkey,
+        .traffic_class = grant.traffic_class,
+        .dscp = dscp(grant.traffic_class),
+        .sl_source = grant.sl_of_host ? "host" : "",
+        .share = grant.share,
+        .max_rate = grant.max_rate,
+        .max_rate_now = grant.max_rate_now,
+        .per_queue_pair = max_rate ? std::optional(RateLimit{*max_rate, max_burst, typical_packet}) : std::nullopt,
+        .message_model = word_of(grant.message_model),
+        .leaf = grant.leaf,
+        .enforced = grant.enforced,
+        .cause = grant.cause,
+        .reason = grant.reason,
+        .lost = to_record(grant.lost),
+        .detached_devices = grant.detached_devices,
+        .returned_devices = grant.returned_devices,
+        .losses = grant.losses,
+    };
 }
 
-void write(Writer& writer, const RegisterReply& reply)
+api::QueuePair to_record(const QueuePairResult& result)
 {
-    Answer<kGrantKeys> dict(writer);
-    write_grant_keys(dict, reply.grant);
-    if (!reply.queue_pairs.empty()) {
-        dict.set_list("queue-pairs", reply.queue_pairs, write_one);
-    }
+    return {
+        .device = result.device,
+        .number = result.number,
+        .error = result.error ? std::string(dbus_name(result.error->code)) : std::string(),
+        .message = word_of(result.error),
+        .level = result.level,
+        .rule = result.rule,
+        .leaf = result.leaf,
+        .responder_leaf = result.responder_leaf,
+        .rate = result.rate,
+        .max_rate_now = result.max_rate_now,
+        .enforced = result.enforced,
+        .cause = std::string(result.cause),
+        .reason = result.reason,
+        .lost = to_record(result.lost),
+        .owner = result.owner_verified ? "" : "unverified",
+    };
 }
 
-void write(Writer& writer, const QueuePairResult& result)
+api::Grant to_record(const RegisterReply& reply)
 {
-    write_one(writer, result);
+    api::Grant grant = to_record(reply.grant);
+    grant.queue_pairs = to_record(reply.queue_pairs);
+    return grant;
 }
 
-void write(Writer& writer, const std::vector<QueuePairResult>& results)
+api::Owner to_record(const Identity& owner)
 {
-    write_dicts(writer, results, write_one);
+    return {.pid = static_cast<std::uint32_t>(owner.pid),
+            .start_time = owner.start_time,
+            .uid = owner.uid,
+            .unit = owner.unit,
+            .cgroup = owner.cgroup,
+            .slurm_job = owner.slurm_job,
+            .kubernetes_pod = owner.kubernetes_pod,
+            .executable = owner.executable,
+            .command = owner.command};
 }
 
-void write(Writer& writer, const Identity& owner)
+std::vector<api::SessionCount> to_record(const SessionCounts& counts)
 {
-    Answer<kOwnerKeys> dict(writer);
-    dict.set("pid", static_cast<std::uint32_t>(owner.pid));
-    dict.set("start-time", owner.start_time);
-    dict.set("uid", owner.uid);
-    dict.set_text("unit", owner.unit);
-    dict.set_text("cgroup", owner.cgroup);
-    dict.set_text("slurm-job", owner.slurm_job);
-    dict.set_text("kubernetes-pod", owner.kubernetes_pod);
-    dict.set_text("executable", owner.executable);
-    dict.set_text("command", owner.command);
-}
-
-void write(Writer& writer, const SessionCounts& counts)
-{
-    writer.open('a', "a{sv}");
+    std::vector<api::SessionCount> records;
     for (const auto& [uid, count] : counts.of_users) {
-        Answer<kSessionCountKeys> dict(writer);
-        dict.set("uid", uid);
-        dict.set("sessions", count.sessions);
-        dict.set("queue-pairs", count.queue_pairs);
+        records.push_back({.uid = uid, .sessions = count.sessions, .queue_pairs = count.queue_pairs});
     }
     if (counts.detached > 0) {
-        Answer<kSessionCountKeys> dict(writer);
-        dict.set("state", to_string(SessionState::Detached));
-        dict.set("sessions", counts.detached);
+        records.push_back({.state = std::string(to_string(SessionState::Detached)), .sessions = counts.detached});
     }
     for (const auto& [lost, count] : counts.lost) {
-        Answer<kSessionCountKeys> dict(writer);
-        set_lost(dict, lost);
-        dict.set("sessions", count.sessions);
-        dict.set("queue-pairs", count.queue_pairs);
+        records.push_back({.lost = to_record(lost), .sessions = count.sessions, .queue_pairs = count.queue_pairs});
     }
     for (const auto& [cause, queue_pairs] : counts.unenforced) {
-        Answer<kSessionCountKeys> dict(writer);
-        dict.set("cause", cause);
-        dict.set("queue-pairs", queue_pairs);
+        records.push_back({.cause = cause, .queue_pairs = queue_pairs});
     }
-    writer.close();
+    return records;
 }
 
-void write(Writer& writer, const Request& request, const Result<PathResult>& result)
+api::PathAnswer to_record(const Request& request, const Result<PathResult>& result)
 {
-    Answer<kPathAnswerKeys> dict(writer);
+    api::PathAnswer record;
+    record.source = word_of(request.source);
+    record.destination = word_of(request.destination);
     if (result) {
-        dict.set("level", result->level);
-        dict.set("rule", result->rule);
+        const PathAnswer& answer = result->answer;
+        record.level = result->level;
+        record.rule = result->rule;
+        record.mtu = bytes(answer.mtu);
+        record.rate = nominal(answer.rate);
+        record.packet_life = answer.packet_life;
+        record.pkey = answer.pkey;
+        record.sl = answer.sl;
+        record.traffic_class = result->traffic_class;
+        record.dscp = dscp(result->traffic_class);
+        record.sl_source = result->sl_of_host ? "host" : "";
+        record.assumed = assumed_of(answer);
+    } else {
+        record.error = dbus_name(result.error().code);
+        record.message = result.error().message;
     }
-    if (request.source) {
-        dict.set("source", to_string(*request.source));
-    }
-    if (request.destination) {
-        dict.set("destination", to_string(*request.destination));
-    }
-    if (!result) {
-        dict.set("error", dbus_name(result.error().code));
-        dict.set("message", result.error().message);
-        return;
-    }
-    const PathAnswer& answer = result->answer;
-    dict.set("mtu", bytes(answer.mtu));
-    dict.set("rate", nominal(answer.rate).kbps());
-    dict.set("packet-life", answer.packet_life);
-    dict.set("pkey", answer.pkey);
-    dict.set("sl", answer.sl);
-    dict.set("traffic-class", result->traffic_class);
-    if (result->traffic_class) {
-        dict.set("dscp", dscp_of(*result->traffic_class));
-    }
-    if (result->sl_of_host) {
-        dict.set("sl-source", "host");
-    }
-    if (const auto assumed = assumed_of(answer); !assumed.empty()) {
-        dict.set("assumed", assumed);
-    }
+    return record;
 }
 
 void write(Writer& writer, const Capabilities& capabilities)
@@ -249,22 +192,17 @@ void write(Writer& writer, const Capabilities& capabilities)
     api::write(writer, capabilities);
 }
 
-void write(Writer& writer, const CounterReading& reading)
+api::Counters to_record(const CounterReading& reading)
 {
     const auto taken_at = std::chrono::duration_cast<std::chrono::microseconds>(reading.taken_at.time_since_epoch());
-    Answer<kCounterKeys> dict(writer);
-    dict.set("transmit-bytes", reading.counters.transmit_bytes);
-    dict.set("receive-bytes", reading.counters.receive_bytes);
-    dict.set("taken-at", static_cast<std::uint64_t>(taken_at.count()));
+    return {reading.counters.transmit_bytes, reading.counters.receive_bytes,
+            static_cast<std::uint64_t>(taken_at.count())};
 }
 
-void write(Writer& writer, const std::vector<SelfTestStep>& steps)
+api::SelfTestStep to_record(const SelfTestStep& step)
 {
-    std::vector<api::SelfTestStep> records;
-    for (const auto& [name, passed, sys_errno, status, syndrome, remark] : steps) {
-        records.push_back({name, passed, static_cast<std::uint32_t>(sys_errno), status, syndrome, remark});
-    }
-    api::write(writer, records);
+    return {step.name,   step.passed,   static_cast<std::uint32_t>(step.sys_errno),
+            step.status, step.syndrome, step.remark};
 }
 
 void write(Writer& writer, const std::vector<DeviceAttribute>& attributes)
@@ -285,8 +223,8 @@ void write_tree(Writer& writer, const DeviceStatus& status)
     }
     const Snapshot& snapshot = *status.snapshot;
     // One by one: a tree has thousands of elements, and is looked at after each change.
-    write_dicts(writer, without_ids(snapshot.actual).tree, [&](Writer& to, const auto& each) {
-        const auto& [path, element] = each;
+    writer.open('a', "a{sv}");
+    for (const auto& [path, element] : without_ids(snapshot.actual).tree) {
         api::TreeElement record{path.text(), element.parent.text(), element.kind, {}, element.attributes.max_rate};
         record.requested = requested_of(status.requested, path);
         if (!path.is_root()) {
@@ -296,64 +234,56 @@ void write_tree(Writer& writer, const DeviceStatus& status)
             record.queue_pairs = inside->second;
         }
         record.draining = std::ranges::find(snapshot.draining, path) != snapshot.draining.end();
-        api::write(to, record);
-    });
+        api::write(writer, record);
+    }
+    writer.close();
 }
 
-void write(Writer& writer, const AdoptionStatus& adoption)
+api::Adoption to_record(const AdoptionStatus& adoption)
 {
-    api::write(writer, api::Adoption{std::string(word_of(adoption.setting)), adoption.unavailable,
-                                     static_cast<std::uint32_t>(adoption.programs),
-                                     static_cast<std::uint32_t>(adoption.queue_pairs)});
+    return {std::string(word_of(adoption.setting)), adoption.unavailable, static_cast<std::uint32_t>(adoption.programs),
+            static_cast<std::uint32_t>(adoption.queue_pairs)};
 }
 
-void write(Writer& writer, const Policy& policy, const QosLevel& level, const LevelUse& use)
+api::Level to_record(const Policy& policy, const QosLevel& level, const LevelUse& use)
 {
-    Answer<kLevelKeys> dict(writer);
-    dict.set("name", level.name);
-    dict.set_text("use", level.use);
-    dict.set("sl", level.sl);
+    api::Level record{
+        .name = level.name,
+        .use = level.use,
+        .sl = level.sl,
+        .packet_life = level.packet_life,
+        .traffic_class = level.traffic_class,
+        .per_queue_pair_max_rate = level.per_queue_pair.max_rate,
+        .message_model = word_of(level.message_model),
+        .mode = level.mode == Mode::Monitor ? std::string(to_string(level.mode)) : std::string(),
+        .restricted = level.allow.has_value(),
+        .renamed_from = level.renamed_from,
+        .sessions = use.sessions,
+        .queue_pairs = use.queue_pairs,
+        .unregistered = use.unregistered,
+    };
     if (level.mtu_limit) {
-        dict.set("mtu-limit", bytes(*level.mtu_limit));
+        record.mtu_limit = bytes(*level.mtu_limit);
     }
     if (level.rate_limit) {
-        dict.set("rate-limit", nominal(*level.rate_limit).kbps());
+        record.rate_limit = nominal(*level.rate_limit);
     }
-    dict.set("packet-life", level.packet_life);
-    dict.set("traffic-class", level.traffic_class);
     if (level.schedule) {
-        dict.set("class", class_path(policy, level).text());
-        dict.set("share", level.schedule->rate.share);
-        dict.set("min-rate", kbps(level.schedule->rate.min_rate));
-        dict.set("min-rate-part", hundredths(level.schedule->rate.min_part));
-        dict.set("max-rate", kbps(level.schedule->rate.max_rate));
-        dict.set("max-rate-part", hundredths(level.schedule->rate.max_part));
-        dict.set("fair-by", to_string(level.schedule->fair_by));
-        dict.set_text("fair-by-pattern", level.schedule->fair_cgroup);
-        if (!level.devices.empty()) {
-            dict.set("devices", texts_of(level.devices));
-        }
+        const auto& rate = level.schedule->rate;
+        record.class_path = class_path(policy, level).text();
+        record.share = rate.share;
+        record.min_rate = rate.min_rate;
+        record.min_rate_part = rate.min_part;
+        record.max_rate = rate.max_rate;
+        record.max_rate_part = rate.max_part;
+        record.fair_by = to_string(level.schedule->fair_by);
+        record.fair_by_pattern = level.schedule->fair_cgroup;
+        record.devices = texts_of(level.devices);
     }
-    dict.set("per-queue-pair-max-rate", kbps(level.per_queue_pair.max_rate));
-    if (level.message_model) {
-        dict.set("message-model", to_string(*level.message_model));
+    for (const auto& each : policy.overrides_of(level)) {
+        record.overrides.push_back(to_record(each));
     }
-    if (level.mode == Mode::Monitor) {
-        dict.set("mode", to_string(level.mode));
-    }
-    dict.set("restricted", level.allow.has_value());
-    if (!level.renamed_from.empty()) {
-        dict.set("renamed-from", level.renamed_from);
-    }
-    const auto overrides = policy.overrides_of(level);
-    if (!overrides.empty()) {
-        dict.set_list("overrides", overrides, write_override);
-    }
-    dict.set("sessions", use.sessions);
-    dict.set("queue-pairs", use.queue_pairs);
-    if (level.mode == Mode::Monitor) {
-        dict.set("unregistered", use.unregistered);
-    }
+    return record;
 }
 
 }    // namespace rdmaqos

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "lib/api/report.h"
-
 namespace rdmaqos {
 namespace {
 
@@ -32,6 +30,32 @@ std::string_view to_string(DriftKind kind)
     return "?";
 }
 
+// `device`: empty where it is known anyway.
+api::Finding to_record(const JudgedFinding& judged, const std::string& device)
+{
+    return api::to_record(judged.finding, device, reported(judged.verdict));
+}
+
+// What any report says of diagnostics.
+template <typename Report>
+void set_diagnostics(Report& report, const Diagnostics& diagnostics, Quote quote)
+{
+    report.errors = static_cast<std::uint32_t>(diagnostics.error_count());
+    report.warnings = static_cast<std::uint32_t>(diagnostics.warning_count());
+    report.diagnostics = to_record(diagnostics, quote);
+    report.omitted = static_cast<std::uint32_t>(diagnostics.dropped());
+}
+
+// What could not be written or read, as Verify lists it.
+api::Drift to_drift(const std::string& device, const ElementFailure& failure)
+{
+    const bool is_read = failure.operation == "query";
+    return {device, failure.path.text(), is_read ? "unreadable" : "not-written",
+            is_read ? "what was written" : "what the policy says", to_sentence(failure)};
+}
+
+}    // namespace
+
 api::Diagnostic to_record(const Diagnostic& diagnostic, Quote quote)
 {
     const auto& [severity, location, message, hint] = diagnostic;
@@ -48,12 +72,6 @@ api::Diagnostic to_record(const Diagnostic& diagnostic, Quote quote)
         record.quote_offset = excerpt->skipped;
     }
     return record;
-}
-
-// `device`: empty where it is known anyway.
-api::Finding to_record(const JudgedFinding& judged, const std::string& device)
-{
-    return api::to_record(judged.finding, device, reported(judged.verdict));
 }
 
 api::LevelChange to_record(const LevelChange& change)
@@ -106,8 +124,7 @@ api::DevicePlan to_record(const DevicePlan& plan)
     return record;
 }
 
-// `device`: empty where it is known anyway.
-api::Failure to_record(const ElementFailure& failure, const std::string& device = {})
+api::Failure to_record(const ElementFailure& failure, const std::string& device)
 {
     api::Failure record{
         .device = device, .path = failure.path.text(), .operation = failure.operation, .message = to_sentence(failure)};
@@ -123,36 +140,9 @@ api::Failure to_record(const DeviceFailure& failure)
     return to_record(failure.failure, failure.device);
 }
 
-api::DeviceResult to_record(const DeviceReconcile& result);
-
-template <typename Record, typename T>
-std::vector<Record> to_records(const std::vector<T>& values)
+std::vector<api::Diagnostic> to_record(const Diagnostics& diagnostics, Quote quote)
 {
-    std::vector<Record> records;
-    records.reserve(values.size());
-    for (const auto& value : values) {
-        records.push_back(to_record(value));
-    }
-    return records;
-}
-
-std::vector<api::Diagnostic> to_records(const Diagnostics& diagnostics, Quote quote)
-{
-    std::vector<api::Diagnostic> records;
-    for (const auto& diagnostic : diagnostics.all()) {
-        records.push_back(to_record(diagnostic, quote));
-    }
-    return records;
-}
-
-// What any report says of diagnostics.
-template <typename Report>
-void set_diagnostics(Report& report, const Diagnostics& diagnostics, Quote quote)
-{
-    report.errors = static_cast<std::uint32_t>(diagnostics.error_count());
-    report.warnings = static_cast<std::uint32_t>(diagnostics.warning_count());
-    report.diagnostics = to_records(diagnostics, quote);
-    report.omitted = static_cast<std::uint32_t>(diagnostics.dropped());
+    return to_record(diagnostics.all(), quote);
 }
 
 api::Reload to_record(const ReloadOutcome& outcome, Quote quote)
@@ -164,107 +154,73 @@ api::Reload to_record(const ReloadOutcome& outcome, Quote quote)
     for (const auto& finding : outcome.findings) {
         record.findings.push_back(to_record(finding, finding.device));
     }
-    record.left_out = to_records<api::LeftOut>(outcome.left_out);
+    record.left_out = to_record(outcome.left_out);
     record.unanswered = outcome.unanswered;
-    record.lost_levels = to_records<api::LevelLoss>(outcome.losses);
-    record.failures = to_records<api::Failure>(outcome.failures);
+    record.lost_levels = to_record(outcome.losses);
+    record.failures = to_record(outcome.failures);
     record.ended_trial = outcome.ended_trial;
     return record;
 }
 
 api::DeviceResult to_record(const DeviceReconcile& result)
 {
-    return {result.device, result.operations, to_records<api::Failure>(result.failures)};
+    return {result.device, result.operations, to_record(result.failures)};
 }
 
-// What could not be written or read, as Verify lists it.
-api::Drift to_drift(const std::string& device, const ElementFailure& failure)
-{
-    const bool is_read = failure.operation == "query";
-    return {device, failure.path.text(), is_read ? "unreadable" : "not-written",
-            is_read ? "what was written" : "what the policy says", to_sentence(failure)};
-}
-
-}    // namespace
-
-void write(Writer& writer, const Diagnostics& diagnostics, Quote quote)
-{
-    api::write(writer, to_records(diagnostics, quote));
-}
-
-void write(Writer& writer, const ReloadOutcome& outcome, Quote quote)
-{
-    api::write(writer, to_record(outcome, quote));
-}
-
-void write(Writer& writer, const TrialOutcome& outcome, Quote quote)
+api::Reload to_record(const TrialOutcome& outcome, Quote quote)
 {
     api::Reload record = to_record(outcome.reload, quote);
     if (outcome.trial) {
         record.seconds_left = static_cast<std::uint32_t>(outcome.trial->left.count());
     }
-    api::write(writer, record);
+    return record;
 }
 
-void write(Writer& writer, const std::optional<TrialStatus>& trial)
+api::Trial to_record(const std::optional<TrialStatus>& trial)
 {
-    api::Trial record;
-    if (trial) {
-        record = {trial->revision,      trial->goes_back_to,
-                  trial->file_revision, static_cast<std::uint32_t>(trial->left.count()),
-                  trial->who->uid,      static_cast<std::uint32_t>(trial->who->pid),
-                  trial->who->command};
+    if (!trial) {
+        return {};
     }
-    api::write(writer, record);
+    return {trial->revision,      trial->goes_back_to,
+            trial->file_revision, static_cast<std::uint32_t>(trial->left.count()),
+            trial->who->uid,      static_cast<std::uint32_t>(trial->who->pid),
+            trial->who->command};
 }
 
-void write(Writer& writer, const PlanReport& report, Quote quote)
+api::Plan to_record(const PlanReport& report, Quote quote)
 {
     api::Plan record;
     record.accepted = report.accepted;
     record.refusal = report.refusal;
     record.revision = report.revision;
     set_diagnostics(record, report.diagnostics, quote);
-    record.levels = to_records<api::LevelChange>(report.levels);
-    record.changes = to_records<api::PartChange>(report.parts);
+    record.levels = to_record(report.levels);
+    record.changes = to_record(report.parts);
     record.changes_omitted = static_cast<std::uint32_t>(report.more_parts);
-    record.sessions = to_records<api::SessionChange>(report.sessions);
-    record.lost_levels = to_records<api::LevelLoss>(report.losses);
-    record.devices = to_records<api::DevicePlan>(report.devices);
-    record.left_out = to_records<api::LeftOut>(report.left_out);
+    record.sessions = to_record(report.sessions);
+    record.lost_levels = to_record(report.losses);
+    record.devices = to_record(report.devices);
+    record.left_out = to_record(report.left_out);
     record.writes = report.writes;
-    api::write(writer, record);
+    return record;
 }
 
-void write(Writer& writer, const std::vector<RefusedDevice>& devices)
+api::RefusedDevice to_record(const RefusedDevice& device)
 {
-    std::vector<api::RefusedDevice> records;
-    for (const auto& [names, why] : devices) {
-        records.push_back({fmt::format("{}/{}", names.device, names.port), names.netdev, names.pci_address, why});
-    }
-    api::write(writer, records);
+    const auto& [names, why] = device;
+    return {fmt::format("{}/{}", names.device, names.port), names.netdev, names.pci_address, why};
 }
 
-void write(Writer& writer, const std::map<std::string, std::string>& state_failures)
+std::vector<api::StateFailure> to_record(const std::map<std::string, std::string>& state_failures)
 {
     std::vector<api::StateFailure> records;
     for (const auto& [file, message] : state_failures) {
         records.push_back({file, message});
     }
-    api::write(writer, records);
+    return records;
 }
 
-void write(Writer& writer, const DeviceReconcile& result)
-{
-    api::write(writer, to_record(result));
-}
-
-void write(Writer& writer, const std::vector<DeviceReconcile>& results)
-{
-    api::write(writer, to_records<api::DeviceResult>(results));
-}
-
-void write(Writer& writer, const std::vector<DeviceDrift>& results)
+std::vector<api::Drift> to_record(const std::vector<DeviceDrift>& results)
 {
     std::vector<api::Drift> records;
     for (const auto& [device, drifts, failures] : results) {
@@ -276,7 +232,7 @@ void write(Writer& writer, const std::vector<DeviceDrift>& results)
             records.push_back(to_drift(device, failure));
         }
     }
-    api::write(writer, records);
+    return records;
 }
 
 void write_findings(Writer& writer, const DeviceStatus& status)
@@ -293,8 +249,7 @@ void write_findings(Writer& writer, const DeviceStatus& status)
 
 void write_failures(Writer& writer, const DeviceStatus& status)
 {
-    const auto failures = status.snapshot ? open_failures(*status.snapshot) : std::vector<ElementFailure>();
-    api::write(writer, to_records<api::Failure>(failures));
+    write(writer, status.snapshot ? open_failures(*status.snapshot) : std::vector<ElementFailure>());
 }
 
 }    // namespace rdmaqos

@@ -5,6 +5,7 @@
 #include "daemon/bus/endpoint.h"
 #include "daemon/bus/object_paths.h"
 #include "daemon/service/device_control.h"
+#include "lib/api/device.h"
 
 namespace rdmaqos {
 namespace {
@@ -34,12 +35,8 @@ void get(BusContext& context, const char* path, Writer& writer)
 bus::Counts statistics(const DeviceStatus& status)
 {
     const Counters counters = status.snapshot ? status.snapshot->counters : Counters{};
-    return {{"operations", counters.operations},
-            {"failed", counters.failed},
-            {"retries", counters.retries},
-            {"drift-found", counters.drift_found},
-            {"drift-repaired", counters.drift_repaired},
-            {"queue-depth", status.queue_depth}};
+    return api::to_counts(api::DeviceStatistics{counters.operations, counters.failed, counters.retries,
+                                                counters.drift_found, counters.drift_repaired, status.queue_depth});
 }
 
 void on_counters(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "daemon/bus/answer.h"
 #include "daemon/bus/slices.h"
 #include "daemon/service/host_view.h"
+#include "lib/api/session.h"
 
 namespace rdmaqos {
 namespace {
@@ -53,37 +53,35 @@ Result<Filter> read_filter(const Call& call)
     return filter;
 }
 
-void write_owner(Answer<kHostQueuePairKeys>& dict, const Identity& owner)
+void set_owner(api::HostQueuePair& record, const Identity& owner)
 {
-    dict.set("pid", static_cast<std::uint32_t>(owner.pid));
-    dict.set("start-time", owner.start_time);
-    dict.set("uid", owner.uid);
-    dict.set_text("unit", owner.unit);
-    dict.set_text("command", owner.command);
+    record.pid = static_cast<std::uint32_t>(owner.pid);
+    record.start_time = owner.start_time;
+    record.uid = owner.uid;
+    record.unit = owner.unit;
+    record.command = owner.command;
 }
 
-void write_standing(Answer<kHostQueuePairKeys>& dict, const HostStanding& standing)
+void set_standing(api::HostQueuePair& record, const HostStanding& standing)
 {
     if (standing.session) {
-        dict.set("session", static_cast<std::uint64_t>(*standing.session));
+        record.session = static_cast<std::uint64_t>(*standing.session);
     }
     if (const auto& result = standing.result) {
-        dict.set_text("level", result->level);
-        dict.set_text("rule", result->rule);
-        dict.set_text("leaf", result->leaf);
-        dict.set_text("responder-leaf", result->responder_leaf);
-        dict.set("rate", result->rate ? std::optional(result->rate->rate.kbps()) : std::nullopt);
-        dict.set("enforced", result->enforced);
-    }
-    if (!standing.result) {
-        dict.set_text("level", standing.level);
+        record.level = result->level;
+        record.rule = result->rule;
+        record.leaf = result->leaf;
+        record.responder_leaf = result->responder_leaf;
+        record.rate = result->rate ? std::optional(result->rate->rate) : std::nullopt;
+        record.enforced = result->enforced;
+        record.reason = result->reason;
+    } else {
+        record.level = standing.level;
     }
     if (!standing.reason.empty()) {
-        dict.set("reason", standing.reason);
-    } else if (standing.result) {
-        dict.set_text("reason", standing.result->reason);
+        record.reason = standing.reason;
     }
-    dict.set_text("outside", std::string(standing.outside));
+    record.outside = standing.outside;
 }
 
 // What is being written; ends when its client does.
@@ -134,12 +132,10 @@ private:
         if (!known || !filter_.takes_device(known->name, known->port) || !filter_.takes_owner(known->owner.get())) {
             return;
         }
-        Answer<kHostQueuePairKeys> dict(*writer_);
-        dict.set("device", name.device);
-        dict.set("number", name.number);
-        dict.set("type", std::string(to_string(known->type)));
-        write_owner(dict, *known->owner);
-        write_standing(dict, known->standing);
+        api::HostQueuePair record{name.device, name.number, std::string(to_string(known->type))};
+        set_owner(record, *known->owner);
+        set_standing(record, known->standing);
+        api::write(*writer_, record);
     }
 
     HostView& host_;
@@ -155,19 +151,19 @@ private:
 void write(Writer& writer, const HostQueuePair& queue_pair, const HostStanding& standing)
 {
     const auto& tracked = queue_pair.tracked;
-    Answer<kHostQueuePairKeys> dict(writer);
-    dict.set("device", standing.device.empty() ? queue_pair.device : standing.device);
-    dict.set("number", tracked.number);
-    dict.set("type", rdma_netlink::name_of_type(tracked.type));
-    if (tracked.state) {
-        dict.set_text("state", std::string(to_string(*tracked.state)));
-    }
-    dict.set("remote", tracked.remote);
-    dict.set_text("kernel", tracked.kernel_name);
+    api::HostQueuePair record{
+        .device = standing.device.empty() ? queue_pair.device : standing.device,
+        .number = tracked.number,
+        .type = rdma_netlink::name_of_type(tracked.type),
+        .state = tracked.state ? std::string(to_string(*tracked.state)) : std::string(),
+        .remote = tracked.remote,
+        .kernel = tracked.kernel_name,
+    };
     if (queue_pair.owner) {
-        write_owner(dict, *queue_pair.owner);
+        set_owner(record, *queue_pair.owner);
     }
-    write_standing(dict, standing);
+    set_standing(record, standing);
+    api::write(writer, record);
 }
 
 void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& peer)
@@ -205,27 +201,17 @@ void on_count_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& /
             call.refuse(counted.error());
             return;
         }
-        call.reply([&](Writer& writer) {
-            writer.open('a', "a{sv}");
-            for (const auto& [of, count] : counted->counts) {
-                Answer<kHostCountKeys> dict(writer);
-                dict.set("device", of.first);
-                dict.set_text("outside", std::string(of.second));
-                dict.set("count", static_cast<std::uint64_t>(count));
-            }
-            for (const auto& [device, count] : counted->survey->left_out) {
-                Answer<kHostCountKeys> dict(writer);
-                dict.set("device", device);
-                dict.set_text("outside", std::string(kNotLookedAt));
-                dict.set("count", static_cast<std::uint64_t>(count));
-            }
-            for (const auto& [device, why] : counted->survey->failures) {
-                Answer<kHostCountKeys> dict(writer);
-                dict.set_text("device", device);
-                dict.set_text("failure", why);
-            }
-            writer.close();
-        });
+        std::vector<api::HostCount> records;
+        for (const auto& [of, count] : counted->counts) {
+            records.push_back({of.first, std::string(of.second), count});
+        }
+        for (const auto& [device, count] : counted->survey->left_out) {
+            records.push_back({device, std::string(kNotLookedAt), count});
+        }
+        for (const auto& [device, why] : counted->survey->failures) {
+            records.push_back({.device = device, .failure = why});
+        }
+        call.reply([&](Writer& writer) { api::write(writer, records); });
     });
 }
 

@@ -28,6 +28,7 @@
 #include "daemon/service/reloads.h"
 #include "daemon/service/session_calls.h"
 #include "daemon/service/tally.h"
+#include "lib/api/report.h"
 #include "lib/base/version.h"
 #include "lib/bus/names.h"
 #include "policy/explain/explain_render.h"
@@ -420,19 +421,16 @@ void get_refused(BusContext& context, const char* /*path*/, Writer& writer)
 
 void get_state_failures(BusContext& context, const char* /*path*/, Writer& writer)
 {
-    write(writer, context.service.context().state_failures);
+    api::write(writer, to_record(context.service.context().state_failures));
 }
 
 void get_statistics(BusContext& context, const char* /*path*/, Writer& writer)
 {
     const auto& counters = context.counters;
     const auto& tally = context.service.tally().counters();
-    writer.put(bus::Counts{{"calls", counters.calls},
-                           {"calls-refused", counters.refused},
-                           {"connections", counters.connections},
-                           {"sessions", tally.sessions},
-                           {"sessions-now", context.session_ids.size()},
-                           {"reloads", tally.reloads_accepted + tally.reloads_refused}});
+    writer.put(api::to_counts(api::ManagerStatistics{counters.calls, counters.refused, counters.connections,
+                                                     tally.sessions, context.session_ids.size(),
+                                                     tally.reloads_accepted + tally.reloads_refused}));
 }
 
 void get_adoption(BusContext& context, const char* /*path*/, Writer& writer)

@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "daemon/bus/answer.h"
 #include "daemon/bus/authorize.h"
 #include "daemon/bus/convert_report.h"
 #include "daemon/bus/sent_policy.h"
@@ -14,6 +13,7 @@
 #include "daemon/service/policy_in_force.h"
 #include "daemon/service/trial_in_force.h"
 #include "daemon/service/trials.h"
+#include "lib/api/policy.h"
 
 namespace rdmaqos {
 namespace {
@@ -97,14 +97,11 @@ void on_running_files(BusEndpoint& endpoint, const Call& call, const Peer& peer)
     auto& service = endpoint.context.service;
     when_authorized(endpoint, call, peer, Action::Try, [&service, call] {
         const auto policy = service.in_force().policy();
-        call.reply([&](bus::Writer& writer) {
-            write_dicts(writer, policy ? policy->sources : std::vector<std::shared_ptr<const SourceFile>>(),
-                        [](bus::Writer& to, const std::shared_ptr<const SourceFile>& file) {
-                            Answer<kRunningFileKeys> dict(to);
-                            dict.set("name", file->name);
-                            dict.set("text", file->text);
-                        });
-        });
+        std::vector<api::RunningFile> files;
+        for (const auto& file : policy ? policy->sources : std::vector<std::shared_ptr<const SourceFile>>()) {
+            files.push_back({file->name, file->text});
+        }
+        call.reply([&](bus::Writer& writer) { api::write(writer, files); });
     });
 }
 

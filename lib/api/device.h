@@ -95,4 +95,43 @@ struct Table<SelfTestStep> {
     };
 };
 
+// What a port has moved.
+struct Counters {
+    std::uint64_t transmit_bytes = 0;
+    std::uint64_t receive_bytes = 0;
+    std::uint64_t taken_at = 0;
+};
+
+template <>
+struct Table<Counters> {
+    static constexpr auto keys = std::tuple{
+        key<&Counters::transmit_bytes>("transmit-bytes"),
+        key<&Counters::receive_bytes>("receive-bytes"),
+        key<&Counters::taken_at>("taken-at", "µs of the monotonic clock"),
+    };
+};
+
+// What has been done to a device, an a{st}.
+struct DeviceStatistics {
+    std::uint64_t operations = 0;
+    std::uint64_t failed = 0;
+    std::uint64_t retries = 0;
+    std::uint64_t drift_found = 0;
+    std::uint64_t drift_repaired = 0;
+    std::uint64_t queue_depth = 0;
+};
+
+template <>
+struct Table<DeviceStatistics> {
+    using D = DeviceStatistics;
+    static constexpr auto keys = std::tuple{
+        key<&D::operations>("operations"),
+        key<&D::failed>("failed"),
+        key<&D::retries>("retries"),
+        key<&D::drift_found>("drift-found"),
+        key<&D::drift_repaired>("drift-repaired"),
+        key<&D::queue_depth>("queue-depth", "calls that wait for the device now"),
+    };
+};
+
 }    // namespace rdmaqos::api

@@ -184,19 +184,31 @@ struct Path {
         }
     }
     // Makes what is on the way.
-    template <typename Record>
-    static auto& make(Record& record)
+    template <typename Record, typename Value>
+    static void set(Record& record, Value&& value)
     {
         if constexpr (sizeof...(rest) == 0) {
-            return engage(record.*first);
+            record.*first = std::forward<Value>(value);
         } else {
-            return Path<rest...>::make(engage(record.*first));
+            Path<rest...>::set(engage(record.*first), std::forward<Value>(value));
         }
     }
 };
 
-template <typename At, bool unless_empty = false>
+// Of a text or a list; 0 and false, too.
+template <typename T>
+bool is_empty(const T& value)
+{
+    if constexpr (requires { value.empty(); }) {
+        return value.empty();
+    } else {
+        return value == T{};
+    }
+}
+
+template <typename At, bool unless_empty = false, bool on_bus = true>
 struct Key {
+    static constexpr bool travels = on_bus;
     const char* name;
     const char* meaning;    // what a reader has to know besides the name, with the unit
 
@@ -206,16 +218,15 @@ struct Key {
     {
         const auto* value = At::find(record);
         if constexpr (unless_empty) {
-            using Value = std::remove_cvref_t<decltype(*value)>;
-            return value != nullptr && *value == Value{} ? nullptr : value;
+            return value != nullptr && is_empty(*value) ? nullptr : value;
         } else {
             return value;
         }
     }
-    template <typename Record>
-    static auto& make(Record& record)
+    template <typename Record, typename Value>
+    static void set(Record& record, Value&& value)
     {
-        return At::make(record);
+        At::set(record, std::forward<Value>(value));
     }
 };
 
@@ -228,15 +239,16 @@ struct When {
         const auto* found = At::find(record);
         return predicate(record) ? found : nullptr;
     }
-    template <typename Record>
-    static auto& make(Record& record)
+    template <typename Record, typename Value>
+    static void set(Record& record, Value&& value)
     {
-        return At::make(record);
+        At::set(record, std::forward<Value>(value));
     }
 };
 
 template <auto function>
 struct Computed {
+    static constexpr bool travels = true;
     const char* name;
     const char* meaning;
 
@@ -262,6 +274,13 @@ constexpr auto key_unless_empty(const char* name, const char* meaning = "")
     return Key<Path<members...>, true>{name, meaning};
 }
 
+// What the command adds to a record that it has read: it is in JSON, and not on D-Bus.
+template <auto... members>
+constexpr auto added(const char* name)
+{
+    return Key<Path<members...>, true, false>{name, ""};
+}
+
 // Where `predicate(record)` holds, too.
 template <auto predicate, auto... members>
 constexpr auto key_when(const char* name, const char* meaning = "")
@@ -277,6 +296,9 @@ constexpr auto computed(const char* name, const char* meaning = "")
 }
 
 // ---- what is made of a table ----
+
+template <typename Key, typename Record>
+using ValueOf = std::remove_cvref_t<decltype(*std::declval<Key>().find(std::declval<const Record&>()))>;
 
 // `visit(key, value)` for each key that the record has, in the order of the table.
 template <IsRecord Record, typename Visit>
@@ -300,14 +322,25 @@ void write(bus::Writer& writer, const Record& record)
     bus::DictWriter dict(writer);
     for_each_value(record, [&](const auto& key, const auto& value) {
         using Value = std::remove_cvref_t<decltype(value)>;
-        if constexpr (IsRecord<Value> || IsList<Value>) {
+        if constexpr (!std::remove_cvref_t<decltype(key)>::travels) {
+            return;
+        } else if constexpr (IsRecord<Value> || IsList<Value>) {
             dict.open(key.name, signature_of<Value>().data());
-            write(dict.writer(), value);
+            api::write(dict.writer(), value);
             dict.close();
         } else {
             dict.set(key.name, Wire<Value>::to(value));
         }
     });
+}
+
+// Of a record that has numbers alone: as an a{st}.
+template <IsRecord Record>
+bus::Counts to_counts(const Record& record)
+{
+    bus::Counts counts;
+    for_each_value(record, [&](const auto& key, std::uint64_t value) { counts.emplace_back(key.name, value); });
+    return counts;
 }
 
 // As an aa{sv}.
@@ -316,7 +349,7 @@ void write(bus::Writer& writer, const List& records)
 {
     writer.open('a', "a{sv}");
     for (const auto& record : records) {
-        write<typename ListOf<List>::Record>(writer, record);
+        api::write<typename ListOf<List>::Record>(writer, record);
     }
     writer.close();
 }
@@ -363,14 +396,12 @@ Record read(const bus::Dict& dict)
 {
     Record record{};
     const auto one = [&](const auto& key) {
-        if constexpr (requires { key.make(record); }) {
+        using Value = ValueOf<decltype(key), Record>;
+        if constexpr (std::remove_cvref_t<decltype(key)>::travels &&
+                      requires(Value known) { key.set(record, known); }) {
             const bus::Value* value = dict.find(key.name);
-            if (value == nullptr) {
-                return;
-            }
-            using Value = std::remove_cvref_t<decltype(key.make(record))>;
-            if (auto known = from_value<Value>(*value)) {
-                key.make(record) = std::move(*known);
+            if (auto known = value == nullptr ? std::nullopt : from_value<Value>(*value)) {
+                key.set(record, std::move(*known));
             }
         }
     };
@@ -388,15 +419,14 @@ struct Row {
 template <IsRecord Record>
 std::vector<Row> rows()
 {
-    const auto one = [](const auto& key) -> Row {
-        if constexpr (requires(Record & record) { key.make(record); }) {
-            using Value = std::remove_cvref_t<decltype(key.make(std::declval<Record&>()))>;
-            return {key.name, signature_of<Value>(), key.meaning};
-        } else {
-            return {key.name, "s", key.meaning};
+    std::vector<Row> rows;
+    const auto one = [&](const auto& key) {
+        if constexpr (std::remove_cvref_t<decltype(key)>::travels) {
+            rows.push_back({key.name, signature_of<ValueOf<decltype(key), Record>>(), key.meaning});
         }
     };
-    return std::apply([&](const auto&... keys) { return std::vector<Row>{one(keys)...}; }, Table<Record>::keys);
+    std::apply([&](const auto&... keys) { (one(keys), ...); }, Table<Record>::keys);
+    return rows;
 }
 
 }    // namespace rdmaqos::api

@@ -166,6 +166,7 @@ struct Trial {
     std::uint32_t uid = 0;
     std::uint32_t pid = 0;
     std::string command{};
+    std::string user{};    // who began it: the name of the uid on this host, or "uid 1000"; not a key
 };
 
 constexpr bool is_on(const Trial& trial)
@@ -239,6 +240,7 @@ struct SessionChange {
     std::string leaf_after{};
     std::string rule{};
     std::string loss{};
+    std::string user{};    // the name of the uid on this host; empty: it has none
 };
 
 template <>
@@ -258,6 +260,7 @@ struct Table<SessionChange> {
         key_unless_empty<&S::leaf_after>("leaf-after", "absent: none"),
         key_unless_empty<&S::rule>("rule", "that decides then, as in a grant"),
         key_unless_empty<&S::loss>("loss", "without `level-after`: why, one of [these](#lost-levels)"),
+        added<&S::user>("user"),
     };
 };
 
@@ -396,6 +399,29 @@ struct Table<Adoption> {
                                           "do"),
         key<&A::programs>("programs", "processes that are adopted now"),
         key<&A::queue_pairs>("queue-pairs", "of theirs, in the tree now"),
+    };
+};
+
+// What the daemon has done, an a{st}.
+struct ManagerStatistics {
+    std::uint64_t calls = 0;
+    std::uint64_t calls_refused = 0;
+    std::uint64_t connections = 0;
+    std::uint64_t sessions = 0;
+    std::uint64_t sessions_now = 0;
+    std::uint64_t reloads = 0;
+};
+
+template <>
+struct Table<ManagerStatistics> {
+    using M = ManagerStatistics;
+    static constexpr auto keys = std::tuple{
+        key<&M::calls>("calls"),
+        key<&M::calls_refused>("calls-refused"),
+        key<&M::connections>("connections"),
+        key<&M::sessions>("sessions"),
+        key<&M::sessions_now>("sessions-now", "those there are"),
+        key<&M::reloads>("reloads"),
     };
 };
 

@@ -54,8 +54,8 @@ inline ctl::World world_of(const Service& service)
     world.manager.mode = "enforce";
     world.manager.policy_revision = "some";
     for (const auto& level : service.in_force().policy()->levels) {
-        world.manager.levels.push_back(
-            told([&](bus::Writer& writer) { write(writer, *service.in_force().policy(), level, {}); }));
+        world.manager.levels.push_back(api::read<api::Level>(
+            told([&](bus::Writer& writer) { write(writer, *service.in_force().policy(), level, LevelUse{}); })));
     }
     for (const auto& key : service.devices().keys()) {
         world.devices.push_back(view_of(*service.devices().status(key)));
@@ -66,9 +66,10 @@ inline ctl::World world_of(const Service& service)
         session.id = static_cast<std::uint64_t>(id);
         session.state = std::string(to_string(info.state));
         session.level = info.grant.level;
-        session.owner = told([&](bus::Writer& writer) { write(writer, info.owner); });
-        session.grant = told([&](bus::Writer& writer) { write(writer, info.grant); });
-        session.queue_pairs = told_list([&](bus::Writer& writer) { write(writer, info.queue_pairs); });
+        session.owner = api::read<api::Owner>(told([&](bus::Writer& writer) { write(writer, info.owner); }));
+        session.grant = api::read<api::Grant>(told([&](bus::Writer& writer) { write(writer, info.grant); }));
+        session.queue_pairs = api::read_list<std::vector<api::QueuePair>>(
+            told_list([&](bus::Writer& writer) { write(writer, info.queue_pairs); }));
         world.sessions.push_back(std::move(session));
     }
     return world;

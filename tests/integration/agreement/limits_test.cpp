@@ -243,7 +243,7 @@ protected:
     [[nodiscard]] const ctl::SessionView& session() const
     {
         return *std::find_if(world.sessions.begin(), world.sessions.end(),
-                             [](const ctl::SessionView& one) { return ctl::number_of(one.owner, "pid") == 1; });
+                             [](const ctl::SessionView& one) { return one.owner.pid == 1; });
     }
     [[nodiscard]] bool in_tree() const
     {
@@ -270,12 +270,12 @@ TEST_P(LimitsAgree, WithWhatTheNicHas)
 
     // The results, as `sessions` draws them.
     for (const auto& queue_pair : session().queue_pairs) {
-        EXPECT_EQ(ctl::flag_of(queue_pair, "enforced"), enforced());
-        EXPECT_EQ(ctl::text_of(queue_pair, "cause"), one.cause);
-        EXPECT_THAT(ctl::text_of(queue_pair, "reason"), HasSubstr(one.reason));
-        EXPECT_EQ(ctl::text_of(queue_pair, "reason").empty(), *one.reason == '\0');
-        EXPECT_EQ(ctl::number_of(queue_pair, "rate"), one.holder == Holder::Pacing ? one.kbps : 0);
-        EXPECT_EQ(ctl::number_of(queue_pair, "max-rate-now"),
+        EXPECT_EQ(queue_pair.enforced, enforced());
+        EXPECT_EQ(queue_pair.cause, one.cause);
+        EXPECT_THAT(queue_pair.reason, HasSubstr(one.reason));
+        EXPECT_EQ(queue_pair.reason.empty(), *one.reason == '\0');
+        EXPECT_EQ(queue_pair.rate.value_or(RateLimit{}).rate.kbps(), one.holder == Holder::Pacing ? one.kbps : 0);
+        EXPECT_EQ(queue_pair.max_rate_now.value_or(Bandwidth{}).kbps(),
                   one.holder == Holder::Nobody ? kLink : std::min(one.kbps, kLink));
     }
     const std::string drawn = ctl::render_sessions({session()}, 0, Colour::Off);
@@ -287,8 +287,8 @@ TEST_P(LimitsAgree, WithWhatTheNicHas)
 
     // The grant, and what `request --print` makes of it.
     const std::string grant = ctl::render_grant("1", session().grant, Colour::Off);
-    EXPECT_EQ(ctl::flag_of(session().grant, "enforced"), enforced());
-    EXPECT_EQ(ctl::text_of(session().grant, "cause"), one.cause);
+    EXPECT_EQ(session().grant.enforced, enforced());
+    EXPECT_EQ(session().grant.cause, one.cause);
     EXPECT_THAT(grant, HasSubstr(one.reason));
 
     // `tree --busy`: each leaf that they are in.

@@ -81,7 +81,8 @@ rdmaqos::PlanReport report()
 TEST(Reports, APlanArrivesWhole)
 {
     const auto sent = report();
-    const PlanReport plan = ctl::to_plan_report(told([&](bus::Writer& writer) { write(writer, sent, Quote::Lines); }));
+    const PlanReport plan = ctl::to_plan_report(
+        api::read<api::Plan>(told([&](bus::Writer& writer) { write(writer, sent, Quote::Lines); })));
     EXPECT_TRUE(plan.accepted);
     EXPECT_EQ(plan.revision, "abc");
     EXPECT_EQ(render(plan.diagnostics, Colour::Off), render(sent.diagnostics, Colour::Off));
@@ -113,11 +114,12 @@ TEST(Reports, AnOperationSaysOnTheBusWhatATerminalShows)
 {
     const auto sent = report();
     const auto dict = told([&](bus::Writer& writer) { write(writer, sent, Quote::Lines); });
-    const auto plan = ctl::to_plan_report(dict);
-    const auto operations = ctl::dicts_of(ctl::dicts_of(dict, "devices").front(), "operations");
+    const auto plan = ctl::to_plan_report(api::read<api::Plan>(dict));
+    const auto& devices = *dict.find("devices")->as<std::vector<bus::Dict>>();
+    const auto& operations = *devices.front().find("operations")->as<std::vector<bus::Dict>>();
     ASSERT_EQ(operations.size(), plan.plans.front().plan.operations.size());
     for (std::size_t i = 0; i < operations.size(); ++i) {
-        EXPECT_EQ(ctl::text_of(operations[i], "message"), to_string(plan.plans.front().plan.operations[i]));
+        EXPECT_EQ(*operations[i].find("message")->as<std::string>(), to_string(plan.plans.front().plan.operations[i]));
     }
 }
 
@@ -137,7 +139,8 @@ TEST(Reports, AReloadArrivesWhole)
     outcome.left_out = {{"mlx5_1/1", LeftOutDevice::Why::Disabled}};
     outcome.unanswered = {"mlx5_1/1"};
     const auto read = [&](Quote quote) {
-        return ctl::to_reload(told([&](bus::Writer& writer) { write(writer, outcome, quote); }));
+        return ctl::to_reload(
+            api::read<api::Reload>(told([&](bus::Writer& writer) { write(writer, outcome, quote); })));
     };
     const auto all = read(Quote::Lines);
     EXPECT_EQ(all.accepted, outcome.accepted);

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/bus/answer_keys.h"
 #include "tests/support/daemon_fixture.h"
 
 namespace rdmaqos::test {
@@ -335,28 +334,6 @@ TEST_F(Manager, ShowsItsDevices)
     }
     EXPECT_NE(std::ranges::find(paths, "/bulk"), paths.end());
     EXPECT_NE(std::ranges::find(paths, "/rpc"), paths.end());
-}
-
-TEST_F(Manager, CountsWhatTheDocumentSaysItCounts)
-{
-    const auto names_of = [](const Dict& from) {
-        std::vector<std::string> names;
-        for (const auto& [name, count] : *from.find("Statistics")->as<bus::Counts>()) {
-            names.push_back(name);
-        }
-        return names;
-    };
-    const auto names_in = [](const auto& table) {
-        std::vector<std::string> names;
-        for (const auto& key : table) {
-            names.emplace_back(key.name);
-        }
-        return names;
-    };
-    EXPECT_EQ(names_of(properties()), names_in(kManagerStatistics));
-    const auto device = client.properties("/org/rdmaqos1/device/mlx5_5f0_2f1", names::kDevice);
-    ASSERT_TRUE(device) << to_string(device.error());
-    EXPECT_EQ(names_of(*device), names_in(kDeviceStatistics));
 }
 
 // Both devices have 100 Gbit/s. What is asked of one in vain is named once, and why it is degraded.

@@ -1,9 +1,11 @@
 // Records are read as they were written, by whatever version wrote them.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lib/api/device.h"
 #include "lib/api/json.h"
 #include "lib/api/plan.h"
+#include "lib/api/session.h"
 #include "tests/support/bus_pair.h"
 
 namespace rdmaqos::api {
@@ -103,6 +105,26 @@ TEST(Record, IsJsonByTheSameKeys)
     EXPECT_EQ(to_json(some_limit()).dump(),
               R"({"operation":"limit","queue-pair":17,"rate-after":5000,"max-burst-after":4096,)"
               R"("message":"limit queue pair 17: unlimited -> 5 Mbit/s, burst 4 KiB"})");
+}
+
+// What a queue pair has lost is a record of its own, whose keys are among its own.
+TEST(Record, LeadsThroughAnOptionalRecordBothWays)
+{
+    const QueuePair lost{.number = 17, .lost = Lost{"rpc", 7, "renamed", "fast", "abc"}};
+    EXPECT_EQ(*written(lost).find("lost-level")->as<std::string>(), "rpc");
+    EXPECT_EQ(read<QueuePair>(written(lost)).lost, lost.lost);
+    EXPECT_FALSE(read<QueuePair>(written(QueuePair{})).lost);
+}
+
+TEST(Record, WhatTheCommandAddsDoesNotTravel)
+{
+    const Owner owner{.pid = 7, .user = "alice", .command = "app"};
+    EXPECT_EQ(to_json(owner).dump(), R"({"pid":7,"start-time":0,"uid":0,"user":"alice","command":"app"})");
+    bus::Dict dict = written(owner);
+    EXPECT_FALSE(dict.contains("user"));
+    dict.set("user", std::string("mallory"));
+    EXPECT_EQ(read<Owner>(dict).user, "") << "nor is it believed";
+    EXPECT_THAT(rows<Owner>(), testing::Each(testing::Field(&Row::name, testing::Ne("user"))));
 }
 
 TEST(Record, HasARowOfTheReferenceForEachKey)

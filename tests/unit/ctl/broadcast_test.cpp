@@ -17,16 +17,14 @@ namespace {
 using rdmaqos::test::expect_golden;
 using testing::HasSubstr;
 
-bus::Dict path(std::uint32_t mtu, std::uint64_t gbps, std::uint8_t life)
+api::PathAnswer path(std::uint32_t mtu, std::uint64_t gbps, std::uint8_t life)
 {
-    bus::Dict dict;
-    dict.set("level", "rpc");
-    dict.set("rule", "match rule 1 (policy.yaml:9:5): pkey 0x9234 (claimed)");
-    dict.set("mtu", mtu);
-    dict.set("rate", gbps * 1'000'000);
-    dict.set("packet-life", life);
-    dict.set("pkey", std::uint16_t{0x9234});
-    return dict;
+    return {.level = "rpc",
+            .rule = "match rule 1 (policy.yaml:9:5): pkey 0x9234 (claimed)",
+            .mtu = mtu,
+            .rate = Bandwidth::from_gbps(gbps),
+            .packet_life = life,
+            .pkey = 0x9234};
 }
 
 FabricPartition partition()
@@ -47,7 +45,7 @@ Verdict verdict_of(const BroadcastReport& report, const std::string& field)
 TEST(Broadcast, AGroupWithinItsPathAgrees)
 {
     auto answer = path(4096, 40, 18);
-    answer.set("sl", std::uint8_t{3});
+    answer.sl = 3;
     const auto report = compare_broadcast(partition(), answer);
     EXPECT_TRUE(report.agrees());
     expect_golden("ctl/broadcast-agrees.txt", render_broadcast(report, Colour::Off));
@@ -56,7 +54,7 @@ TEST(Broadcast, AGroupWithinItsPathAgrees)
 TEST(Broadcast, EachDisagreementIsNamed)
 {
     auto answer = path(1024, 5, 16);
-    answer.set("sl", std::uint8_t{0});
+    answer.sl = 0;
     const auto report = compare_broadcast(partition(), answer);
     EXPECT_FALSE(report.agrees());
     expect_golden("ctl/broadcast-differs.txt", render_broadcast(report, Colour::Off));

@@ -63,7 +63,7 @@ TEST(Json, AdoptedSessions)
 
 TEST(Json, Levels)
 {
-    expect_golden("ctl/levels.json", to_text({{"levels", to_json(sample_world().manager.levels)}}));
+    expect_golden("ctl/levels.json", to_text({{"levels", api::to_json(sample_world().manager.levels)}}));
 }
 
 TEST(Json, Devices)

@@ -44,19 +44,12 @@ TEST(LostLevels, CountsOfSessionsAreAsGoodAsSessions)
     ASSERT_EQ(listed.size(), 1U);
     world.sessions.clear();
     EXPECT_TRUE(lost_levels(world).empty());
-    bus::Dict lost = dict({{"lost-level", listed[0].level},
-                           {"lost-reason", listed[0].reason},
-                           {"lost-revision", listed[0].revision},
-                           {"lost-at", listed[0].at},
-                           {"sessions", std::uint64_t{40'000}},
-                           {"queue-pairs", std::uint64_t{80'000}}});
-    world.session_counts = {
-        dict({{"uid", 1000U}, {"sessions", std::uint64_t{50'000}}, {"queue-pairs", std::uint64_t{1}}}),
-        dict({{"uid", 1001U}, {"sessions", std::uint64_t{3'248}}, {"queue-pairs", std::uint64_t{1}}}),
-        dict({{"state", "detached"}, {"sessions", std::uint64_t{7}}}),
-        std::move(lost),
-        dict({{"cause", "nothing-asked"}, {"queue-pairs", std::uint64_t{5}}}),
-        dict({{"cause", "pacing"}, {"queue-pairs", std::uint64_t{9}}})};
+    world.session_counts = {{.uid = 1000, .sessions = 50'000, .queue_pairs = 1},
+                            {.uid = 1001, .sessions = 3'248, .queue_pairs = 1},
+                            {.state = "detached", .sessions = 7},
+                            {.lost = listed[0], .sessions = 40'000, .queue_pairs = 80'000},
+                            {.cause = "nothing-asked", .queue_pairs = 5},
+                            {.cause = "pacing", .queue_pairs = 9}};
     const std::string text = render_status(world, find_problems(world), Colour::Off);
     EXPECT_THAT(text, HasSubstr("53248 of 2 users"));
     EXPECT_THAT(text, HasSubstr("80000 queue pairs of 40000 sessions, formerly in " + listed[0].level));
@@ -76,19 +69,20 @@ TEST(LostLevels, PlansNameWhoWouldLoseALevel)
         return api::LevelLoss{level, reason, renamed_to, sessions, 4 * sessions};
     };
     const auto losing = [](std::uint64_t session, const char* level, const char* reason) {
-        return MovedSession{{.session = session,
-                             .pid = static_cast<std::uint32_t>(4700 + session),
-                             .uid = 1000,
-                             .unit = "job-7.scope",
-                             .command = "app\x1b[31m",
-                             .device = "mlx5_0/1",
-                             .queue_pairs = 4,
-                             .level_before = level,
-                             .leaf_before = "/old",
-                             .loss = reason},
-                            "alice"};
+        return api::SessionChange{.session = session,
+                                  .pid = static_cast<std::uint32_t>(4700 + session),
+                                  .uid = 1000,
+                                  .unit = "job-7.scope",
+                                  .command = "app\x1b[31m",
+                                  .device = "mlx5_0/1",
+                                  .queue_pairs = 4,
+                                  .level_before = level,
+                                  .leaf_before = "/old",
+                                  .loss = reason,
+                                  .user = "alice"};
     };
-    const MovedSession idle{{.session = 4, .pid = 4713, .uid = 1000, .level_before = "rpc", .level_after = "DEFAULT"}};
+    const api::SessionChange idle{
+        .session = 4, .pid = 4713, .uid = 1000, .level_before = "rpc", .level_after = "DEFAULT"};
     report.lost_levels = {loss("backup", "no-rule", "", 1), loss("bulk", "renamed", "batch", 1),
                           loss("fast", "not-allowed", "", 1), loss("rpc", "removed", "", 10)};
     report.sessions = {losing(1, "backup", "no-rule"), losing(2, "bulk", "renamed"), losing(3, "fast", "not-allowed"),
@@ -109,13 +103,7 @@ TEST(LostLevels, EachIsAProblem)
     world.sessions[1].id = 22;
     world.sessions[1].queue_pairs.clear();
     SessionView other = sample_session_rpc();    // its own level stays, that of a queue pair was renamed
-    other.queue_pairs[0] = dict({{"number", 1U},
-                                 {"enforced", false},
-                                 {"cause", "no-level"},
-                                 {"lost-level", "bulk"},
-                                 {"lost-reason", "renamed"},
-                                 {"renamed-to", "batch"},
-                                 {"lost-revision", "ab"}});
+    other.queue_pairs[0] = {.number = 1, .cause = "no-level", .lost = api::Lost{"bulk", 0, "renamed", "batch", "ab"}};
     world.sessions.push_back(other);
     const auto problems = find_problems(world);
     ASSERT_EQ(problems.size(), 2U);
@@ -129,12 +117,13 @@ TEST(LostLevels, EachIsAProblem)
               "they had rpc, which was removed");
     EXPECT_THAT(problems[1].advice, HasSubstr("or write `renamed-from: rpc` in the level that replaces it"));
     EXPECT_EQ(find_unenforced(world).queue_pairs, 0U);
-    EXPECT_THAT(advice_on_loss("rpc", "not-allowed", ""), HasSubstr("extend `allow` of level rpc"));
-    EXPECT_THAT(advice_on_loss("rpc", "not-allowed", "latency"), HasSubstr("extend `allow` of level latency"));
-    EXPECT_EQ(loss_in_words("not-allowed", ""), "whose `allow` does not include them any longer");
-    EXPECT_EQ(loss_in_words("not-allowed", "latency"), "which is latency now, whose `allow` does not include them");
-    EXPECT_EQ(loss_in_words("no-rule", ""), "to which no rule leads any longer");
-    EXPECT_THAT(advice_on_loss("rpc", "no-rule", ""), HasSubstr("write a rule that leads to level rpc"));
+    EXPECT_THAT(advice_on_loss({"rpc", 0, "not-allowed"}), HasSubstr("extend `allow` of level rpc"));
+    EXPECT_THAT(advice_on_loss({"rpc", 0, "not-allowed", "latency"}), HasSubstr("extend `allow` of level latency"));
+    EXPECT_EQ(loss_in_words({"rpc", 0, "not-allowed"}), "whose `allow` does not include them any longer");
+    EXPECT_EQ(loss_in_words({"rpc", 0, "not-allowed", "latency"}),
+              "which is latency now, whose `allow` does not include them");
+    EXPECT_EQ(loss_in_words({"rpc", 0, "no-rule"}), "to which no rule leads any longer");
+    EXPECT_THAT(advice_on_loss({"rpc", 0, "no-rule"}), HasSubstr("write a rule that leads to level rpc"));
 }
 
 }    // namespace

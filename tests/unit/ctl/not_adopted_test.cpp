@@ -18,16 +18,16 @@ TEST(NotAdopted, WhatAnAdoptedProcessHasOutside)
 {
     World world = sample_world();
     world.sessions.push_back(sample_session_adopted());
-    world.sessions[1].owner.set("pid", 4712U);
+    world.sessions[1].owner.pid = 4712;
     const std::set<std::uint64_t> processes = adopted_processes({&world.sessions[0], &world.sessions[1]});
     EXPECT_THAT(processes, ElementsAre(4712U)) << "the other one has registered";
-    std::vector<bus::Dict> host = sample_host();
+    std::vector<api::HostQueuePair> host = sample_host();
     host.push_back(not_adopted(20, "excluded"));
     host.push_back(not_adopted(21, "no-leaf"));
-    host.back().set("session", std::uint64_t{3});
+    host.back().session = 3;
     const auto outside = not_attached(host, processes);
     ASSERT_EQ(outside.size(), 1U) << "of that process, and of no session";
-    EXPECT_EQ(number_of(outside[0], "number"), 20U);
+    EXPECT_EQ(outside[0].number, 20U);
 }
 
 TEST(NotAdopted, WhatToDo)

@@ -185,15 +185,15 @@ TEST_F(Offline, AnswersArePathRecords)
     const auto answers = query_path_offline(load("", as_root), options);
     ASSERT_TRUE(answers.has_value()) << to_string(answers.error());
     ASSERT_EQ(answers->size(), 1U);
-    const bus::Dict& answer = answers->front();
-    EXPECT_EQ(text_of(answer, "level"), "rpc");
-    EXPECT_EQ(text_of(answer, "source"), "fd00::1");
-    EXPECT_EQ(text_of(answer, "destination"), "fd00::2");
-    EXPECT_EQ(number_of(answer, "mtu"), 2048U);
-    EXPECT_EQ(number_of(answer, "rate"), 40'000'000U);
-    EXPECT_EQ(number_of(answer, "packet-life"), 16U);
-    EXPECT_EQ(number_of(answer, "sl"), 3U);
-    EXPECT_FALSE(answer.contains("pkey"));
+    const api::PathAnswer& answer = answers->front();
+    EXPECT_EQ(answer.level, "rpc");
+    EXPECT_EQ(answer.source, "fd00::1");
+    EXPECT_EQ(answer.destination, "fd00::2");
+    EXPECT_EQ(answer.mtu, 2048U);
+    EXPECT_EQ(answer.rate, Bandwidth::from_gbps(40));
+    EXPECT_EQ(answer.packet_life, 16U);
+    EXPECT_EQ(answer.sl, 3U);
+    EXPECT_FALSE(answer.pkey);
 }
 
 // `allow` keeps the rule from matching; the same request falls through to DEFAULT.
@@ -205,7 +205,7 @@ TEST_F(Offline, IdentityDecidesWhoMayBeInALevel)
     somebody.user = "4242";
     const auto answers = query_path_offline(load("", somebody), options);
     ASSERT_TRUE(answers.has_value());
-    EXPECT_EQ(text_of(answers->front(), "level"), "DEFAULT");
+    EXPECT_EQ(answers->front().level, "DEFAULT");
     options.level = "rpc";
     EXPECT_EQ(query_path_offline(load("", somebody), options).error().code, ErrorCode::LevelNotAllowed);
 }
@@ -218,12 +218,12 @@ TEST_F(Offline, APairWithoutAPathSaysWhyAndLeavesTheOthers)
     const auto answers = query_path_offline(load(), options);
     ASSERT_TRUE(answers.has_value()) << to_string(answers.error());
     ASSERT_EQ(answers->size(), 2U);
-    EXPECT_EQ(text_of(answers->front(), "level"), "bulk");
-    const bus::Dict& missing = answers->back();
-    EXPECT_EQ(text_of(missing, "destination"), "::ffff:10.3.0.9");
-    EXPECT_EQ(text_of(missing, "error"), "org.rdmaqos1.Error.NoMatchingPath");
-    EXPECT_EQ(text_of(missing, "message"), "SL 1 was requested; level DEFAULT has SL 0");
-    EXPECT_FALSE(missing.contains("level"));
+    EXPECT_EQ(answers->front().level, "bulk");
+    const api::PathAnswer& missing = answers->back();
+    EXPECT_EQ(missing.destination, "::ffff:10.3.0.9");
+    EXPECT_EQ(missing.error, "org.rdmaqos1.Error.NoMatchingPath");
+    EXPECT_EQ(missing.message, "SL 1 was requested; level DEFAULT has SL 0");
+    EXPECT_EQ(missing.level, "");
     options.destination = {"10.3.0.9"};
     EXPECT_EQ(query_path_offline(load(), options).error().code, ErrorCode::NoMatchingPath);
     options.destination = {"10.3.0.9", "10.2.0.9"};
@@ -241,16 +241,16 @@ TEST_F(Offline, DeviceOfASimulationFile)
         options.device = name;
         const auto answers = query_path_offline(world, options);
         ASSERT_TRUE(answers.has_value()) << name << ": " << to_string(answers.error());
-        EXPECT_EQ(text_of(answers->front(), "level"), "bulk") << name;
-        EXPECT_EQ(number_of(answers->front(), "mtu"), 1024U) << name;
-        EXPECT_EQ(number_of(answers->front(), "rate"), 25'000'000U) << name;
+        EXPECT_EQ(answers->front().level, "bulk") << name;
+        EXPECT_EQ(answers->front().mtu, 1024U) << name;
+        EXPECT_EQ(answers->front().rate, Bandwidth::from_gbps(25)) << name;
     }
     RequestOptions options;
     options.device = "mlx5_7";
     EXPECT_EQ(query_path_offline(world, options).error().code, ErrorCode::UnknownDevice);
     // The default profile has no name: whatever is said counts as it.
     options.device = "mlx5_1/1";
-    EXPECT_EQ(text_of(query_path_offline(load(), options)->front(), "level"), "bulk");
+    EXPECT_EQ(query_path_offline(load(), options)->front().level, "bulk");
     options.device = "mlx5_1/0";
     EXPECT_EQ(query_path_offline(load(), options).error().code, ErrorCode::InvalidArgument);
     options = {};
@@ -346,7 +346,7 @@ TEST_F(Offline, MarksOfALevelAreTold)
     const std::string text = render_answers(*answers, Colour::Off);
     EXPECT_THAT(text, HasSubstr("SL   TC  DSCP"));
     EXPECT_THAT(text, HasSubstr("3  106    26"));
-    EXPECT_EQ(text_of(answers->front(), "sl-source"), "host");
+    EXPECT_EQ(answers->front().sl_source, "host");
     const auto explained = explain_offline(world, {});
     ASSERT_TRUE(explained);
     EXPECT_THAT(

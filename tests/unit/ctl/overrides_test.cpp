@@ -95,16 +95,11 @@ TEST(OverridesInWords, SayWhenTheyEnd)
 
 TEST(OverridesInWords, AreThoseOfTheDaemonsLevels)
 {
-    bus::Dict level;
-    bus::Dict each;
-    level.set("name", std::string("rpc"));
-    each.set("property", std::string("max-rate"));
-    each.set("value", std::string("10 Gbit/s"));
-    each.set("in-place-of", std::string("25 Gbit/s"));
-    each.set("until",
-             std::uint64_t{static_cast<std::uint64_t>(parse_time("2026-11-23T20:30:00Z")->time_since_epoch().count())});
-    level.set("overrides", std::vector<bus::Dict>{each});
-    const auto overrides = overrides_of({bus::Dict{}, level});
+    const api::Override each{.property = "max-rate",
+                             .value = "10 Gbit/s",
+                             .in_place_of = "25 Gbit/s",
+                             .until = parse_time("2026-11-23T20:30:00Z")};
+    const auto overrides = overrides_of({{}, {.name = "rpc", .overrides = {each}}});
     ASSERT_EQ(overrides.size(), 1U);
     EXPECT_EQ(describe_overrides(overrides, kNow), "1: rpc max-rate 10 Gbit/s in place of 25 Gbit/s, ends in 30 min");
 }

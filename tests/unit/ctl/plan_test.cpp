@@ -18,21 +18,22 @@ using namespace rdmaqos::ctl::test;
 
 constexpr std::uint64_t kGbps = 1'000'000;    // in kbit/s
 
-MovedSession moved(std::uint64_t session, std::uint32_t pid, const std::string& command, const std::string& device,
-                   std::uint32_t queue_pairs, const std::string& level_after, const std::string& leaf_after)
+api::SessionChange moved(std::uint64_t session, std::uint32_t pid, const std::string& command,
+                         const std::string& device, std::uint32_t queue_pairs, const std::string& level_after,
+                         const std::string& leaf_after)
 {
-    return {{.session = session,
-             .pid = pid,
-             .uid = 1000,
-             .unit = "job-7.scope",
-             .command = command,
-             .device = device,
-             .queue_pairs = queue_pairs,
-             .level_before = "rpc",
-             .level_after = level_after,
-             .leaf_before = device.empty() ? "" : fmt::format("/rpc/pid:{}", pid),
-             .leaf_after = leaf_after},
-            "alice"};
+    return {.session = session,
+            .pid = pid,
+            .uid = 1000,
+            .unit = "job-7.scope",
+            .command = command,
+            .device = device,
+            .queue_pairs = queue_pairs,
+            .level_before = "rpc",
+            .level_after = level_after,
+            .leaf_before = device.empty() ? "" : fmt::format("/rpc/pid:{}", pid),
+            .leaf_after = leaf_after,
+            .user = "alice"};
 }
 
 // A device with two classes, one of them of another share.

@@ -41,7 +41,8 @@ constexpr Case kCases[] = {
          world.manager.last_reload.diagnostics = an_error("x");
      },
      true, "the last reload was refused:\nx: error: y"},
-    {"trial", [](World& world) { world.manager.trial = TrialView{"abc", "def", "123", 42, "root", 17, "rdma-qosctl"}; },
+    {"trial",
+     [](World& world) { world.manager.trial = api::Trial{"abc", "def", "123", 42, 0, 17, "rdma-qosctl", "root"}; },
      false, "policy abc is being tried: it goes back by itself in 42 seconds"},
     {"monitor", [](World& world) { world.manager.mode = "monitor"; }, false, "mode is monitor"},
     {"no device", [](World& world) { world.devices.clear(); }, false, "there is no device"},
@@ -84,20 +85,20 @@ constexpr Case kCases[] = {
     {"full", [](World& world) { world.devices[0].leaves_free = 0; }, false, "leaves are in use"},
     {"monitored level",
      [](World& world) {
-         world.manager.levels[1].set("mode", std::string("monitor"));
-         world.sessions[0].queue_pairs[0].set("enforced", false);
-         world.sessions[0].queue_pairs[0].set("cause", std::string("level-monitor"));
+         world.manager.levels[1].mode = "monitor";
+         world.sessions[0].queue_pairs[0].enforced = false;
+         world.sessions[0].queue_pairs[0].cause = "level-monitor";
      },
      false, "level rpc is only monitored, for 2 queue pairs of 1 session"},
     {"monitored level of programs that did not register",
      [](World& world) {
-         world.manager.levels[1].set("mode", std::string("monitor"));
-         world.manager.levels[1].set("queue-pairs", std::uint32_t{10});
-         world.manager.levels[1].set("unregistered", std::uint32_t{8});
+         world.manager.levels[1].mode = "monitor";
+         world.manager.levels[1].queue_pairs = 10;
+         world.manager.levels[1].unregistered = 8;
      },
      false, "level rpc is only monitored, for 2 queue pairs of 1 session and 8 queue pairs of programs that did not"},
     {"detached", [](World& world) { world.sessions[0].state = "detached"; }, false, "session 3 (pid 4711"},
-    {"unenforced", [](World& world) { world.sessions[0].queue_pairs[0].set("enforced", false); }, false,
+    {"unenforced", [](World& world) { world.sessions[0].queue_pairs[0].enforced = false; }, false,
      "1 queue pair not held to what its level says"},
 };
 
@@ -129,8 +130,7 @@ TEST(Problems, ErrorsComeFirst)
 TEST(Problems, QueuePairsOfUnscheduledLevelsAreNoProblem)
 {
     World world = sample_world();
-    world.sessions[0].queue_pairs = {
-        dict({{"number", 1U}, {"level", "DEFAULT"}, {"enforced", false}, {"cause", "nothing-asked"}})};
+    world.sessions[0].queue_pairs = {{.number = 1, .level = "DEFAULT", .cause = "nothing-asked"}};
     EXPECT_EQ(find_unenforced(world).queue_pairs, 0U);
     EXPECT_TRUE(find_problems(world).empty());
 }
@@ -140,8 +140,7 @@ TEST(Problems, LimitsThatAreNotHeldAreToldWithoutASchedule)
 {
     World world = sample_world();
     const auto unheld = [](std::uint32_t number, const char* cause, const char* reason) {
-        return dict(
-            {{"number", number}, {"level", "DEFAULT"}, {"enforced", false}, {"cause", cause}, {"reason", reason}});
+        return api::QueuePair{.number = number, .level = "DEFAULT", .cause = cause, .reason = reason};
     };
     world.sessions[0].queue_pairs = {unheld(1, "pacing-type", "no pacing of rc"),
                                      unheld(2, "pacing-table", "table full"),

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/api/json.h"
 #include "lib/base/text.h"
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/sample.h"
@@ -34,9 +35,9 @@ TEST(Render, Levels)
 TEST(Render, QueuePairsOfTheHost)
 {
     expect_golden("ctl/qps.txt", render_host_queue_pairs(sample_host(), Colour::Off));
-    expect_golden("ctl/qps.json", to_text(host_queue_pairs_json(sample_host())));
+    expect_golden("ctl/qps.json", to_text({{"queue-pairs", api::to_json(sample_host())}}));
     EXPECT_EQ(render_host_queue_pairs({}, Colour::Off), "no queue pair\n");
-    const auto below = [](const std::vector<bus::Dict>& queue_pairs) {
+    const auto below = [](const std::vector<api::HostQueuePair>& queue_pairs) {
         const std::string text = render_host_queue_pairs(queue_pairs, Colour::Off);
         const auto end_of_table = text.find("\n\n");
         return end_of_table == std::string::npos ? "" : text.substr(end_of_table + 2);
@@ -61,7 +62,7 @@ TEST(HostFilter, TakesWhatItNames)
         std::vector<std::uint64_t> numbers;
         for (const auto& queue_pair : sample_host()) {
             if (filter.takes(queue_pair)) {
-                numbers.push_back(number_of(queue_pair, "number"));
+                numbers.push_back(queue_pair.number);
             }
         }
         return numbers;
@@ -106,7 +107,7 @@ TEST(Render, NoLevels)
 {
     EXPECT_EQ(render_levels({}, Colour::Off), "no level: no policy is running\n");
     auto levels = sample_world().manager.levels;
-    levels.at(1).set("mode", std::string("monitor"));
+    levels.at(1).mode = "monitor";
     EXPECT_THAT(
         render_levels(levels, Colour::Off),
         testing::EndsWith("\nlevel rpc is only monitored (`mode: monitor`): nothing is written to a device for it\n"));
@@ -258,20 +259,17 @@ TEST(Render, LongReloadErrorIsCut)
 
 TEST(Render, Grant)
 {
-    bus::Dict grant = sample_session_rpc().grant;
-    grant.set("queue-pairs", sample_session_rpc().queue_pairs);
+    api::Grant grant = sample_session_rpc().grant;
+    grant.queue_pairs = sample_session_rpc().queue_pairs;
     expect_golden("ctl/grant.txt", render_grant("3", grant, Colour::Off));
 }
 
 TEST(Render, RefusedQueuePair)
 {
-    const bus::Dict refused = dict({{"device", "mlx5_9"},
-                                    {"number", 5U},
-                                    {"enforced", false},
-                                    {"error", "org.rdmaqos1.Error.UnknownDevice"},
-                                    {"message", "there is no mlx5_9"}});
-    bus::Dict grant;
-    grant.set("queue-pairs", std::vector<bus::Dict>{refused});
+    const api::Grant grant{.queue_pairs = {{.device = "mlx5_9",
+                                            .number = 5,
+                                            .error = "org.rdmaqos1.Error.UnknownDevice",
+                                            .message = "there is no mlx5_9"}}};
     const std::string text = render_grant("3", grant, Colour::Off);
     EXPECT_NE(text.find("refused"), std::string::npos) << text;
     EXPECT_NE(text.find("there is no mlx5_9"), std::string::npos) << text;
@@ -279,20 +277,17 @@ TEST(Render, RefusedQueuePair)
 
 TEST(Render, Answers)
 {
-    const bus::Dict answer = dict({{"level", "rpc"},
-                                   {"rule", "requested by name"},
-                                   {"source", "fd00::1"},
-                                   {"destination", "fd00::2"},
-                                   {"mtu", 4096U},
-                                   {"rate", std::uint64_t{40'000'000}},
-                                   {"packet-life", std::uint8_t{16}},
-                                   {"pkey", std::uint16_t{0x9234}},
-                                   {"sl", std::uint8_t{3}}});
-    const bus::Dict bare = dict({{"level", "DEFAULT"},
-                                 {"rule", "DEFAULT"},
-                                 {"mtu", 2048U},
-                                 {"rate", std::uint64_t{100'000'000}},
-                                 {"packet-life", std::uint8_t{18}}});
+    const api::PathAnswer answer{.level = "rpc",
+                                 .rule = "requested by name",
+                                 .source = "fd00::1",
+                                 .destination = "fd00::2",
+                                 .mtu = 4096,
+                                 .rate = Bandwidth::from_gbps(40),
+                                 .packet_life = 16,
+                                 .pkey = 0x9234,
+                                 .sl = 3};
+    const api::PathAnswer bare{
+        .level = "DEFAULT", .rule = "DEFAULT", .mtu = 2048, .rate = Bandwidth::from_gbps(100), .packet_life = 18};
     expect_golden("ctl/answers.txt", render_answers({answer, bare}, Colour::Off));
 }
 
@@ -316,18 +311,14 @@ TEST(Render, Reconciled)
 
 TEST(Render, APacedQueuePairShowsWhereItsBurstComesFrom)
 {
-    const std::uint64_t rate = 2'000'000;
-    const auto grant = [](std::vector<std::pair<std::string, bus::Value>> entries) {
-        bus::Dict dict;
-        for (auto& [key, value] : entries) {
-            dict.set(key, value);
-        }
-        return render_grant("3", dict, Colour::Off);
+    const auto rate = Bandwidth::from_gbps(2);
+    const auto grant = [](const std::optional<RateLimit>& limit) {
+        return render_grant("3", {.per_queue_pair = limit}, Colour::Off);
     };
     EXPECT_THAT(
-        grant({{"per-queue-pair-max-rate", rate}, {"per-queue-pair-max-burst", std::uint64_t{65536}}}),
+        grant(RateLimit{rate, 65536, {}}),
         testing::HasSubstr("per queue pair:  2 Gbit/s; burst: 64 KiB, packet: device default (the port's MTU)\n"));
-    EXPECT_THAT(grant({{"per-queue-pair-max-rate", rate}, {"per-queue-pair-typical-packet", 1024U}}),
+    EXPECT_THAT(grant(RateLimit{rate, {}, 1024}),
                 testing::HasSubstr("per queue pair:  2 Gbit/s; burst: device default, packet: 1 KiB\n"));
     EXPECT_THAT(grant({}), testing::Not(testing::HasSubstr("device default")));
 }

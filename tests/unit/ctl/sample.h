@@ -15,93 +15,89 @@ inline bus::Dict dict(std::vector<bus::Dict::Entry> entries)
     return result;
 }
 
-inline bus::Dict sample_level_default()
+inline api::Level sample_level_default()
 {
-    return dict(
-        {{"name", "DEFAULT"}, {"sl", std::uint8_t{0}}, {"restricted", false}, {"sessions", 0U}, {"queue-pairs", 0U}});
+    return {.name = "DEFAULT", .sl = 0};
 }
 
-inline bus::Dict sample_level_rpc()
+inline api::Level sample_level_rpc()
 {
-    return dict({{"name", "rpc"},
-                 {"use", "latency-sensitive RPC"},
-                 {"sl", std::uint8_t{3}},
-                 {"mtu-limit", 4096U},
-                 {"rate-limit", std::uint64_t{40'000'000}},
-                 {"packet-life", std::uint8_t{16}},
-                 {"traffic-class", std::uint8_t{104}},
-                 {"class", "/tenants/rpc"},
-                 {"share", 60U},
-                 {"max-rate", std::uint64_t{40'000'000}},
-                 {"fair-by", "process"},
-                 {"restricted", true},
-                 {"sessions", 1U},
-                 {"queue-pairs", 2U}});
+    return {.name = "rpc",
+            .use = "latency-sensitive RPC",
+            .sl = 3,
+            .mtu_limit = 4096,
+            .rate_limit = Bandwidth::from_gbps(40),
+            .packet_life = 16,
+            .traffic_class = 104,
+            .class_path = "/tenants/rpc",
+            .share = 60,
+            .max_rate = Bandwidth::from_gbps(40),
+            .fair_by = "process",
+            .restricted = true,
+            .sessions = 1,
+            .queue_pairs = 2};
 }
 
-inline bus::Dict sample_level_bulk()
+inline api::Level sample_level_bulk()
 {
-    return dict({{"name", "bulk"},
-                 {"class", "/bulk"},
-                 {"share", 30U},
-                 {"fair-by", "none"},
-                 {"per-queue-pair-max-rate", std::uint64_t{2'500'000}},
-                 {"restricted", false},
-                 {"sessions", 1U},
-                 {"queue-pairs", 1U}});
+    return {.name = "bulk",
+            .class_path = "/bulk",
+            .share = 30,
+            .fair_by = "none",
+            .per_queue_pair_max_rate = Bandwidth::from_mbps(2500),
+            .sessions = 1,
+            .queue_pairs = 1};
 }
 
 // Of the host: in a leaf, of a program that did not register, of the kernel, of nobody who is known.
-inline std::vector<bus::Dict> sample_host()
+inline std::vector<api::HostQueuePair> sample_host()
 {
-    const auto one = [](std::uint32_t number, const char* type, std::vector<bus::Dict::Entry> others) {
-        std::vector<bus::Dict::Entry> entries{
-            {"device", "mlx5_0/1"}, {"number", number}, {"type", type}, {"state", "RTS"}};
-        entries.insert(entries.end(), others.begin(), others.end());
-        return dict(std::move(entries));
-    };
-    return {one(1, "gsi", {{"kernel", "ib_core"}, {"outside", "kernel"}}),
-            one(17, "rc",
-                {{"remote", 4711U},
-                 {"pid", 4711U},
-                 {"uid", 1000U},
-                 {"user", "alice"},
-                 {"unit", "job-7.scope"},
-                 {"command", "ib_send_bw"},
-                 {"session", std::uint64_t{3}},
-                 {"level", "rpc"},
-                 {"rule", "session"},
-                 {"leaf", "/tenants/rpc/pid:4711"},
-                 {"enforced", true}}),
-            one(40, "rc", {{"outside", "owner-unknown"}}),
-            one(99, "ud", {{"pid", 815U}, {"uid", 4242U}, {"command", "cp\x1b[31m"}, {"outside", "unregistered"}})};
+    std::vector<api::HostQueuePair> all{
+        {.number = 1, .type = "gsi", .kernel = "ib_core", .outside = "kernel"},
+        {.number = 17,
+         .type = "rc",
+         .remote = 4711,
+         .pid = 4711,
+         .uid = 1000,
+         .user = "alice",
+         .unit = "job-7.scope",
+         .command = "ib_send_bw",
+         .session = 3,
+         .level = "rpc",
+         .rule = "session",
+         .leaf = "/tenants/rpc/pid:4711",
+         .enforced = true},
+        {.number = 40, .type = "rc", .outside = "owner-unknown"},
+        {.number = 99, .type = "ud", .pid = 815, .uid = 4242, .command = "cp\x1b[31m", .outside = "unregistered"}};
+    for (auto& each : all) {
+        each.device = "mlx5_0/1";
+        each.state = "RTS";
+    }
+    return all;
 }
 
 // Of a program that did not register, while programs are adopted.
-inline bus::Dict not_adopted(std::uint32_t number, const char* outside, const char* reason = "")
+inline api::HostQueuePair not_adopted(std::uint32_t number, const char* outside, const char* reason = "")
 {
-    bus::Dict one = dict({{"device", "mlx5_0/1"},
-                          {"number", number},
-                          {"type", "rc"},
-                          {"state", "RTS"},
-                          {"pid", 4712U},
-                          {"uid", 1000U},
-                          {"user", "alice"},
-                          {"command", "ib_write_bw"},
-                          {"outside", outside}});
-    if (*reason != '\0') {
-        one.set("reason", reason);
-    }
-    return one;
+    return {.device = "mlx5_0/1",
+            .number = number,
+            .type = "rc",
+            .state = "RTS",
+            .pid = 4712,
+            .uid = 1000,
+            .user = "alice",
+            .command = "ib_write_bw",
+            .reason = reason,
+            .outside = outside};
 }
 
 constexpr const char* kSharedFile = "its device file was opened without DEVX: let the program register, or run it with "
                                     "rdma-qos-run";
 
-inline std::vector<bus::Dict> sample_not_adopted()
+inline std::vector<api::HostQueuePair> sample_not_adopted()
 {
-    std::vector<bus::Dict> all{not_adopted(20, "no-rule"), not_adopted(21, "no-schedule"), not_adopted(22, "excluded"),
-                               not_adopted(23, "not-ready")};
+    std::vector<api::HostQueuePair> all{not_adopted(20, "no-rule"), not_adopted(21, "no-schedule"),
+                                        not_adopted(22, "excluded"), not_adopted(23, "not-ready")};
     for (std::uint32_t number = 24; number < 30; ++number) {
         all.push_back(not_adopted(number, "not-adoptable", kSharedFile));
     }
@@ -109,19 +105,14 @@ inline std::vector<bus::Dict> sample_not_adopted()
     return all;
 }
 
-inline std::vector<bus::Dict> sample_host_counts()
+inline std::vector<api::HostCount> sample_host_counts()
 {
-    const auto count = [](const char* device, const char* outside, std::uint64_t many) {
-        return *outside == '\0' ? dict({{"device", device}, {"count", many}})
-                                : dict({{"device", device}, {"outside", outside}, {"count", many}});
-    };
-    return {
-        count("mlx5_0/1", "", 3),
-        count("mlx5_0/1", "kernel", 2),
-        count("mlx5_0/1", "not-attached", 2),
-        count("mlx5_1/1", "unregistered", 38),
-        count("mlx5_1/1", "kernel", 2),
-        dict({{"device", "rxe0"}, {"failure", "the kernel does not list the queue pairs of rxe0: No such device"}})};
+    return {{"mlx5_0/1", "", 3},
+            {"mlx5_0/1", "kernel", 2},
+            {"mlx5_0/1", "not-attached", 2},
+            {"mlx5_1/1", "unregistered", 38},
+            {"mlx5_1/1", "kernel", 2},
+            {.device = "rxe0", .failure = "the kernel does not list the queue pairs of rxe0: No such device"}};
 }
 
 inline Capabilities sample_capabilities()
@@ -211,38 +202,37 @@ inline SessionView sample_session_rpc()
 {
     SessionView session;
     session.id = 3;
-    session.owner = dict({{"pid", 4711U},
-                          {"start-time", std::uint64_t{123456}},
-                          {"uid", 1000U},
-                          {"user", "alice"},
-                          {"unit", "job-7.scope"},
-                          {"cgroup", "/user.slice/job-7.scope"},
-                          {"executable", "/usr/bin/ib_send_bw"},
-                          {"command", "ib_send_bw"}});
+    session.owner = {.pid = 4711,
+                     .start_time = 123456,
+                     .uid = 1000,
+                     .user = "alice",
+                     .unit = "job-7.scope",
+                     .cgroup = "/user.slice/job-7.scope",
+                     .executable = "/usr/bin/ib_send_bw",
+                     .command = "ib_send_bw"};
     session.state = "active";
     session.level = "rpc";
-    session.grant = dict({{"level", "rpc"},
-                          {"rule", "match rule 1 (policy.yaml:40:5): service-id 0x10064 (claimed)"},
-                          {"verified", false},
-                          {"sl", std::uint8_t{3}},
-                          {"traffic-class", std::uint8_t{104}},
-                          {"share", 60U},
-                          {"max-rate", std::uint64_t{40'000'000}},
-                          {"leaf", "/tenants/rpc/pid:4711"},
-                          {"enforced", true}});
-    session.queue_pairs = {dict({{"device", "mlx5_0/1"},
-                                 {"number", 17U},
-                                 {"level", "rpc"},
-                                 {"rule", "session"},
-                                 {"leaf", "/tenants/rpc/pid:4711"},
-                                 {"enforced", true}}),
-                           dict({{"device", "mlx5_0/1"},
-                                 {"number", 18U},
-                                 {"level", "bulk"},
-                                 {"rule", "match rule 2 (policy.yaml:44:5): destination 10.2.0.9 (claimed)"},
-                                 {"leaf", "/bulk"},
-                                 {"rate", std::uint64_t{2'500'000}},
-                                 {"enforced", true}})};
+    session.grant = {.level = "rpc",
+                     .rule = "match rule 1 (policy.yaml:40:5): service-id 0x10064 (claimed)",
+                     .sl = 3,
+                     .traffic_class = 104,
+                     .share = 60,
+                     .max_rate = Bandwidth::from_gbps(40),
+                     .leaf = "/tenants/rpc/pid:4711",
+                     .enforced = true};
+    session.queue_pairs = {{.device = "mlx5_0/1",
+                            .number = 17,
+                            .level = "rpc",
+                            .rule = "session",
+                            .leaf = "/tenants/rpc/pid:4711",
+                            .enforced = true},
+                           {.device = "mlx5_0/1",
+                            .number = 18,
+                            .level = "bulk",
+                            .rule = "match rule 2 (policy.yaml:44:5): destination 10.2.0.9 (claimed)",
+                            .leaf = "/bulk",
+                            .rate = RateLimit{Bandwidth::from_mbps(2500), {}, {}},
+                            .enforced = true}};
     return session;
 }
 
@@ -251,8 +241,8 @@ inline SessionView sample_session_adopted()
 {
     SessionView session = sample_session_rpc();
     session.adopted = true;
-    session.grant.set("rule", "match rule 3 (policy.yaml:48:5): client command ib_send_bw");
-    session.grant.set("verified", true);
+    session.grant.rule = "match rule 3 (policy.yaml:48:5): client command ib_send_bw";
+    session.grant.verified = true;
     return session;
 }
 
@@ -260,21 +250,16 @@ inline SessionView sample_session_bulk()
 {
     SessionView session;
     session.id = 12;
-    session.owner = dict({{"pid", 815U}, {"start-time", std::uint64_t{0}}, {"uid", 4242U}, {"command", "cp\x1b[31m"}});
+    session.owner = {.pid = 815, .uid = 4242, .command = "cp\x1b[31m"};
     session.state = "active";
     session.level = "bulk";
-    session.grant = dict({{"level", "bulk"},
-                          {"rule", "requested by name"},
-                          {"verified", false},
-                          {"enforced", false},
-                          {"reason", "1 of 1 queue pair not enforced"}});
-    session.queue_pairs = {dict({{"device", "mlx5_0/1"},
-                                 {"number", 99U},
-                                 {"level", "bulk"},
-                                 {"rule", "session"},
-                                 {"leaf", "/bulk"},
-                                 {"enforced", false},
-                                 {"reason", "pacing of rc queue pairs is not supported"}})};
+    session.grant = {.level = "bulk", .rule = "requested by name", .reason = "1 of 1 queue pair not enforced"};
+    session.queue_pairs = {{.device = "mlx5_0/1",
+                            .number = 99,
+                            .level = "bulk",
+                            .rule = "session",
+                            .leaf = "/bulk",
+                            .reason = "pacing of rc queue pairs is not supported"}};
     return session;
 }
 
@@ -283,28 +268,14 @@ inline SessionView sample_session_without_level()
 {
     SessionView session = sample_session_rpc();
     session.id = 21;
+    const std::string rule = "the policy has no level \"rpc\"";
     const std::string reason =
         "it has no level since the reload of 2026-11-23T22:00:00Z (revision 9f3a2c11), which removed level rpc";
-    const auto lose = [&](bus::Dict& dict) {
-        dict.set("lost-level", "rpc");
-        dict.set("lost-reason", "removed");
-        dict.set("lost-revision", "9f3a2c11");
-        dict.set("lost-at", std::uint64_t{1'795'471'200});
-    };
+    const api::Lost lost{"rpc", 1'795'471'200, "removed", "", "9f3a2c11"};
     session.level.clear();
-    session.grant = dict({{"level", ""},
-                          {"rule", "the policy has no level \"rpc\""},
-                          {"enforced", false},
-                          {"cause", "no-level"},
-                          {"reason", reason}});
-    lose(session.grant);
-    session.queue_pairs = {dict({{"device", "mlx5_0/1"},
-                                 {"number", 31U},
-                                 {"rule", "the policy has no level \"rpc\""},
-                                 {"enforced", false},
-                                 {"cause", "no-level"},
-                                 {"reason", reason}})};
-    lose(session.queue_pairs[0]);
+    session.grant = {.rule = rule, .cause = "no-level", .reason = reason, .lost = lost};
+    session.queue_pairs = {
+        {.device = "mlx5_0/1", .number = 31, .rule = rule, .cause = "no-level", .reason = reason, .lost = lost}};
     return session;
 }
 

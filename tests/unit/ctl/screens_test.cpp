@@ -140,12 +140,12 @@ std::string draw_sessions(const Screen& screen)
 std::string draw_grant(const Screen& screen)
 {
     const SessionView session = wide_world().sessions.front();
-    bus::Dict grant = session.grant;
-    grant.set("level", kWideLevel);
-    grant.set("leaf", kWideLeaf);
-    grant.set("enforced", false);
-    grant.set("reason", text_of(session.queue_pairs[0], "reason"));
-    grant.set("queue-pairs", session.queue_pairs);
+    api::Grant grant = session.grant;
+    grant.level = kWideLevel;
+    grant.leaf = kWideLeaf;
+    grant.enforced = false;
+    grant.reason = session.queue_pairs[0].reason;
+    grant.queue_pairs = session.queue_pairs;
     return render_grant("3", grant, screen);
 }
 
@@ -161,7 +161,7 @@ std::string draw_why(const Screen& screen)
 {
     World world = wide_world();
     for (auto& queue_pair : world.sessions[0].queue_pairs) {
-        queue_pair.set("leaf", "");
+        queue_pair.leaf.clear();
     }
     return render_why(why_of(world), screen);
 }
@@ -170,8 +170,8 @@ std::string draw_why_crowded(const Screen& screen)
 {
     World world = wide_world();
     for (auto& queue_pair : world.sessions[0].queue_pairs) {
-        queue_pair.set("enforced", true);
-        queue_pair.set("reason", "class cap 40 Gbit/s split 10 ways");
+        queue_pair.enforced = true;
+        queue_pair.reason = "class cap 40 Gbit/s split 10 ways";
     }
     WhyReport report = why_of(world);
     report.ports = {{world.devices[0].key(), Bandwidth::from_gbps(100), Bandwidth::from_kbps(99'999'999),
@@ -249,12 +249,9 @@ std::string draw_status_overridden(const Screen& screen)
 {
     World world = sample_world();
     world.at = kWhenOverridden;
-    const auto until = static_cast<std::uint64_t>(kForAWhile.until->time_since_epoch().count());
-    world.manager.levels.at(1).set("overrides",
-                                   std::vector<bus::Dict>{dict({{"property", kOverrideForAWhile.property},
-                                                                {"value", kOverrideForAWhile.value},
-                                                                {"in-place-of", kOverrideForAWhile.in_place_of},
-                                                                {"until", until}})});
+    const auto& [level, property, value, in_place_of, transient, file] = kOverrideForAWhile;
+    world.manager.levels.at(1).overrides = {
+        {.property = property, .value = value, .in_place_of = in_place_of, .until = transient.until}};
     return render_status(world, find_problems(world), screen) + render_levels(world.manager.levels, screen);
 }
 
@@ -343,14 +340,14 @@ std::string draw_refusal_explained(const Screen& screen)
            lines_on(screen, read_text(source_dir() + "/tests/golden/explain/default-refused.txt"));
 }
 
-bus::Dict sample_answer()
+api::PathAnswer sample_answer()
 {
-    return dict({{"level", "rpc"},
-                 {"source", "fd00::1"},
-                 {"destination", "fd00::2"},
-                 {"mtu", 4096U},
-                 {"sl", std::uint8_t{3}},
-                 {"rule", "match rule 12 (/etc/rdma-qos/policy.d/storage.yaml:40:5)"}});
+    return {.level = "rpc",
+            .rule = "match rule 12 (/etc/rdma-qos/policy.d/storage.yaml:40:5)",
+            .source = "fd00::1",
+            .destination = "fd00::2",
+            .mtu = 4096,
+            .sl = 3};
 }
 
 std::string draw_answers(const Screen& screen)
@@ -360,13 +357,13 @@ std::string draw_answers(const Screen& screen)
 
 std::string draw_answers_without_path(const Screen& screen)
 {
-    bus::Dict far = sample_answer();
-    far.set("source", "2001:db8:1234:5678:9abc:def0:1234:5678");
-    far.set("destination", "2001:db8:1234:5678:9abc:def0:1234:9abc");
-    const bus::Dict none = dict({{"source", "fd00::1"},
-                                 {"destination", "fd00::3"},
-                                 {"error", "org.rdmaqos1.Error.NoMatchingPath"},
-                                 {"message", "SL 5 was requested; level storage has SL 1"}});
+    api::PathAnswer far = sample_answer();
+    far.source = "2001:db8:1234:5678:9abc:def0:1234:5678";
+    far.destination = "2001:db8:1234:5678:9abc:def0:1234:9abc";
+    const api::PathAnswer none{.source = "fd00::1",
+                               .destination = "fd00::3",
+                               .error = "org.rdmaqos1.Error.NoMatchingPath",
+                               .message = "SL 5 was requested; level storage has SL 1"};
     return render_answers({far, none}, screen);
 }
 

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using namespace test;
 
-const std::vector<bus::Dict> kLevels{sample_level_default(), sample_level_rpc(), sample_level_bulk()};
+const std::vector<api::Level> kLevels{sample_level_default(), sample_level_rpc(), sample_level_bulk()};
 
 // Three processes in rpc: pid:4711 and pid:8 with queue pairs, pid:9 without.
 DeviceView device_with_sessions()
@@ -50,7 +50,7 @@ TEST(SimulateLive, ALoadIsDividedOverTheLeavesOfSessions)
 TEST(SimulateLive, ALevelThatIsOnlyMonitoredTakesNothing)
 {
     auto levels = kLevels;
-    levels.at(2).set("mode", std::string("monitor"));
+    levels.at(2).mode = "monitor";
     const DeviceView device = device_with_sessions();
     const LoadedTree loaded = load_live_tree(levels, device, senders_on({}, device), loads_of({"bulk=inf"}));
     EXPECT_THAT(loaded.outside, ElementsAre(OutsideLevel{"bulk", "it is only monitored (`mode: monitor`)"}));
@@ -138,14 +138,12 @@ TEST(SimulateLive, PacedQueuePairsOfSessionsAskForNoMore)
     SessionView session;
     for (std::uint32_t number = 1; number <= 4; ++number) {
         session.queue_pairs.push_back(
-            dict({{"device", "mlx5_0/1"}, {"number", number}, {"leaf", "/a"}, {"rate", std::uint64_t{1'000'000}}}));
+            {.device = "mlx5_0/1", .number = number, .leaf = "/a", .rate = RateLimit{Bandwidth::from_gbps(1), {}, {}}});
     }
     world.sessions = {session};
-    const std::vector<bus::Dict> levels{dict({{"name", "a"},
-                                              {"class", "/a"},
-                                              {"fair-by", "none"},
-                                              {"per-queue-pair-max-rate", std::uint64_t{1'000'000}}}),
-                                        dict({{"name", "b"}, {"class", "/b"}, {"fair-by", "none"}})};
+    const std::vector<api::Level> levels{
+        {.name = "a", .class_path = "/a", .fair_by = "none", .per_queue_pair_max_rate = Bandwidth::from_gbps(1)},
+        {.name = "b", .class_path = "/b", .fair_by = "none"}};
     const auto gets = [&](const std::vector<std::string>& loads) {
         const auto loaded = load_live_tree(levels, device, senders_on(world, device), loads_of(loads));
         return simulate_step(loaded, device.link_speed);

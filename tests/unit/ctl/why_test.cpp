@@ -13,11 +13,11 @@ namespace rdmaqos::ctl {
 namespace {
 
 using rdmaqos::test::expect_golden;
-using test::dict;
 using testing::HasSubstr;
 
 // The sample with one session that has one queue pair in this leaf.
-WhyReport report_of(World world, const std::string& level, const std::string& leaf, std::vector<bus::Dict> queue_pairs)
+WhyReport report_of(World world, const std::string& level, const std::string& leaf,
+                    std::vector<api::QueuePair> queue_pairs)
 {
     SessionView& session = world.sessions.front();
     session.level = level;
@@ -30,13 +30,13 @@ WhyReport report_of(World world, const std::string& level, const std::string& le
     return report;
 }
 
-bus::Dict queue_pair(std::uint32_t number, const std::string& level, const std::string& leaf)
+api::QueuePair queue_pair(std::uint32_t number, const std::string& level, const std::string& leaf)
 {
-    return dict({{"device", "mlx5_0/1"}, {"number", number}, {"level", level}, {"leaf", leaf}, {"enforced", true}});
+    return {.device = "mlx5_0/1", .number = number, .level = level, .leaf = leaf, .enforced = true};
 }
 
 // All queue pairs in the leaf of the sample's process.
-std::vector<bus::Dict> both()
+std::vector<api::QueuePair> both()
 {
     return {queue_pair(17, "rpc", "/tenants/rpc/pid:4711"), queue_pair(18, "rpc", "/tenants/rpc/pid:4711")};
 }
@@ -59,7 +59,7 @@ TEST(Why, TheDaemonsWordsAreShown)
 {
     World world = test::sample_world();
     auto split = queue_pair(17, "rpc", "/tenants/rpc/pid:4711");
-    split.set("reason", "class cap 40 Gbit/s split 10 ways");
+    split.reason = "class cap 40 Gbit/s split 10 ways";
     world.devices[0].attach_mode = "per-process";
     const auto report = report_of(world, "rpc", "/tenants/rpc/pid:4711", {split});
     EXPECT_THAT(render_why(report, Colour::Off), HasSubstr("\n  class cap 40 Gbit/s split 10 ways\n"));
@@ -91,8 +91,8 @@ TEST(Why, CrowdedByWhatIsOutsideTheTree)
     ASSERT_EQ(without.narrowness, Narrowness::Capped);
     EXPECT_THAT(without.verdict, HasSubstr("nobody else takes from it"));
     world.devices[0].queue_pairs_outside = 32;
-    std::vector<bus::Dict> others(
-        32, dict({{"device", "mlx5_0/1"}, {"pid", 815U}, {"command", "ib_write_bw"}, {"outside", "unregistered"}}));
+    const std::vector<api::HostQueuePair> others(
+        32, {.device = "mlx5_0/1", .pid = 815, .command = "ib_write_bw", .outside = "unregistered"});
     WhyReport report;
     report.target = "4711";
     report.sessions = {explain_session(world, session, others)};
@@ -116,7 +116,7 @@ TEST(Why, CrowdedByProcessesWithTreesOfTheirOwn)
     for (std::uint32_t pid = 5000; pid < 5003; ++pid) {
         SessionView other = world.sessions[0];
         other.id = pid;
-        other.owner = dict({{"pid", pid}});
+        other.owner = {.pid = pid};
         other.queue_pairs = {queue_pair(pid, "bulk", "/bulk")};
         world.sessions.push_back(std::move(other));
     }
@@ -236,11 +236,8 @@ TEST(Why, ACapOfItsOwnIsNotSharedWithOthers)
 TEST(Why, ACapForAWhileIsNamedAsSuch)
 {
     World world = test::sample_world();
-    bus::Dict cap;
-    cap.set("property", std::string("max-rate"));
-    cap.set("in-place-of", std::string("80 Gbit/s"));
     for (auto& level : world.manager.levels) {
-        level.set("overrides", std::vector<bus::Dict>{cap});
+        level.overrides = {{.property = "max-rate", .in_place_of = "80 Gbit/s"}};
     }
     auto report = report_of(world, "rpc", "/tenants/rpc/pid:4711", both());
     judge_by_use(world, {{"mlx5_0/1", Bandwidth::from_gbps(100), Bandwidth::from_gbps(40), Bandwidth()}},
@@ -275,8 +272,8 @@ TEST(Why, CrowdedInsideALeaf)
 
 TEST(Why, PacedByItsQueuePairs)
 {
-    bus::Dict paced = queue_pair(18, "bulk", "/bulk");
-    paced.set("rate", std::uint64_t{2'500'000});
+    api::QueuePair paced = queue_pair(18, "bulk", "/bulk");
+    paced.rate = RateLimit{Bandwidth::from_mbps(2500), {}, {}};
     const auto report = report_of(test::sample_world(), "bulk", "/bulk", {paced});
     const WhyLeaf& leaf = report.sessions[0].leaves[0];
     EXPECT_EQ(leaf.narrowness, Narrowness::Paced);
@@ -294,7 +291,7 @@ TEST(Why, PacedNeighboursLeaveTheRest)
     EXPECT_EQ(report.sessions[0].leaves[0].own, Bandwidth::from_gbps(70))
         << "7 of 10, as the other may send all it can";
     world.sessions.push_back(test::sample_session_bulk());
-    world.sessions[1].queue_pairs[0].set("rate", std::uint64_t{2'500'000});
+    world.sessions[1].queue_pairs[0].rate = RateLimit{Bandwidth::from_mbps(2500), {}, {}};
     const auto beside = report_of(world, "rpc", "/tenants/rpc/pid:4711", both());
     EXPECT_EQ(beside.sessions[0].leaves[0].own, Bandwidth::from_kbps(97'500'000));
 }
@@ -306,7 +303,7 @@ TEST(Why, PacedAndUnpacedInOneLeaf)
     find(world, "/bulk")->queue_pairs = 0;
     find(world, "/tenants/rpc/pid:4711")->queue_pairs = 2;
     auto of_two = both();
-    of_two[0].set("rate", std::uint64_t{1'000'000});
+    of_two[0].rate = RateLimit{Bandwidth::from_gbps(1), {}, {}};
     World one = world;
     one.sessions[0].queue_pairs = of_two;
     one.sessions.push_back(one.sessions[0]);
@@ -318,8 +315,8 @@ TEST(Why, PacedAndUnpacedInOneLeaf)
 
 TEST(Why, PacedWithoutAPlaceInTheTree)
 {
-    bus::Dict paced = queue_pair(18, "bulk", "");
-    paced.set("rate", std::uint64_t{2'500'000});
+    api::QueuePair paced = queue_pair(18, "bulk", "");
+    paced.rate = RateLimit{Bandwidth::from_mbps(2500), {}, {}};
     const auto report = report_of(test::sample_world(), "bulk", "", {paced});
     const WhyLeaf& leaf = report.sessions[0].leaves[0];
     EXPECT_EQ(leaf.narrowness, Narrowness::Paced);
@@ -339,7 +336,7 @@ TEST(Why, NothingHoldsIt)
 
 struct OutsideCase {
     const char* name;
-    void (*edit)(World&, bus::Dict&);
+    void (*edit)(World&, api::QueuePair&);
     const char* advice;
 };
 
@@ -348,8 +345,7 @@ class WhyOutside : public testing::TestWithParam<OutsideCase> {};
 TEST_P(WhyOutside, SaysWhatToDo)
 {
     World world = test::sample_world();
-    bus::Dict lost = dict(
-        {{"device", "mlx5_0/1"}, {"number", 17U}, {"level", "rpc"}, {"enforced", false}, {"reason", "no room"}});
+    api::QueuePair lost{.device = "mlx5_0/1", .number = 17, .level = "rpc", .reason = "no room"};
     GetParam().edit(world, lost);
     const auto report = report_of(world, "rpc", "", {lost});
     const WhyLeaf& leaf = report.sessions[0].leaves[0];
@@ -360,33 +356,31 @@ TEST_P(WhyOutside, SaysWhatToDo)
 
 INSTANTIATE_TEST_SUITE_P(
     Reasons, WhyOutside,
-    testing::Values(OutsideCase{"refused", [](World&, bus::Dict&) {}, "`rdma-qosctl reconcile mlx5_0/1` tries again"},
-                    OutsideCase{"no_schedule",
-                                [](World&, bus::Dict& qp) {
-                                    qp.set("level", "DEFAULT");
-                                    qp.set("cause", "nothing-asked");
-                                },
-                                "level DEFAULT has no `schedule`"},
-                    OutsideCase{"monitored_level", [](World&, bus::Dict& qp) { qp.set("cause", "level-monitor"); },
-                                "set `mode: enforce` of level rpc in the policy"},
-                    OutsideCase{"monitor", [](World& world, bus::Dict&) { world.manager.mode = "monitor"; },
-                                "`mode: enforce`"},
-                    OutsideCase{"disabled", [](World& world, bus::Dict&) { world.devices[0].state = "disabled"; },
-                                "`rdma-qosctl enable mlx5_0/1` places it again"},
-                    OutsideCase{"detached", [](World& world, bus::Dict&) { world.sessions[0].state = "detached"; },
-                                "attach its queue pairs again"},
-                    OutsideCase{"no_attach", [](World& world, bus::Dict&) { world.devices[0].attach_mode = "none"; },
-                                "cannot attach queue pairs"}),
+    testing::Values(
+        OutsideCase{"refused", [](World&, api::QueuePair&) {}, "`rdma-qosctl reconcile mlx5_0/1` tries again"},
+        OutsideCase{"no_schedule",
+                    [](World&, api::QueuePair& qp) {
+                        qp.level = "DEFAULT";
+                        qp.cause = "nothing-asked";
+                    },
+                    "level DEFAULT has no `schedule`"},
+        OutsideCase{"monitored_level", [](World&, api::QueuePair& qp) { qp.cause = "level-monitor"; },
+                    "set `mode: enforce` of level rpc in the policy"},
+        OutsideCase{"monitor", [](World& world, api::QueuePair&) { world.manager.mode = "monitor"; },
+                    "`mode: enforce`"},
+        OutsideCase{"disabled", [](World& world, api::QueuePair&) { world.devices[0].state = "disabled"; },
+                    "`rdma-qosctl enable mlx5_0/1` places it again"},
+        OutsideCase{"detached", [](World& world, api::QueuePair&) { world.sessions[0].state = "detached"; },
+                    "attach its queue pairs again"},
+        OutsideCase{"no_attach", [](World& world, api::QueuePair&) { world.devices[0].attach_mode = "none"; },
+                    "cannot attach queue pairs"}),
     [](const auto& instance) { return instance.param.name; });
 
 TEST(Why, NotEnforced)
 {
-    const auto report = report_of(test::sample_world(), "rpc", "",
-                                  {dict({{"device", "mlx5_0/1"},
-                                         {"number", 17U},
-                                         {"level", "rpc"},
-                                         {"enforced", false},
-                                         {"reason", "the device refused it: cp\x1b[31m"}})});
+    const auto report = report_of(
+        test::sample_world(), "rpc", "",
+        {{.device = "mlx5_0/1", .number = 17, .level = "rpc", .reason = "the device refused it: cp\x1b[31m"}});
     expect_texts("not-enforced", report);
 }
 
@@ -418,16 +412,16 @@ TEST(Why, WithoutQueuePairsAndWithoutASession)
     WhyReport nobody;
     nobody.target = "99";
     nobody.note = "process 99 (ib_send_bw) has not registered";
-    nobody.queue_pairs = {dict({{"device", "mlx5_0/1"},
-                                {"number", 17U},
-                                {"type", "rc"},
-                                {"state", "RTS"},
-                                {"remote", 4711U},
-                                {"pid", 99U},
-                                {"uid", 1000U},
-                                {"user", "alice"},
-                                {"command", "ib_send_bw"},
-                                {"outside", "unregistered"}})};
+    nobody.queue_pairs = {{.device = "mlx5_0/1",
+                           .number = 17,
+                           .type = "rc",
+                           .state = "RTS",
+                           .remote = 4711,
+                           .pid = 99,
+                           .uid = 1000,
+                           .user = "alice",
+                           .command = "ib_send_bw",
+                           .outside = "unregistered"}};
     nobody.advice = {"if it registered, it would be in level DEFAULT"};
     expect_texts("unregistered", nobody);
 }

@@ -43,15 +43,15 @@ inline World wide_world()
     World world = sample_world();
     world.devices = {wide_device("rocep59s0f0np0"), wide_device("rocex1070fd0300aa0000")};
     SessionView& session = world.sessions.front();
-    session.owner.set("unit", kWideUnit);
+    session.owner.unit = kWideUnit;
     session.level = kWideLevel;
-    session.grant.set("rule", kWideRule);
+    session.grant.rule = kWideRule;
     for (auto& queue_pair : session.queue_pairs) {
-        queue_pair.set("device", world.devices[0].key());
-        queue_pair.set("level", kWideLevel);
-        queue_pair.set("leaf", kWideLeaf);
-        queue_pair.set("enforced", false);
-        queue_pair.set("reason", "the device's leaves are used up; 12 processes share the fallback leaf of the class");
+        queue_pair.device = world.devices[0].key();
+        queue_pair.level = kWideLevel;
+        queue_pair.leaf = kWideLeaf;
+        queue_pair.enforced = false;
+        queue_pair.reason = "the device's leaves are used up; 12 processes share the fallback leaf of the class";
     }
     return world;
 }
@@ -126,14 +126,13 @@ inline BroadcastReport wide_broadcast()
     group.mtu = IbMtu::Mtu2048;
     group.rate = ib_rate_from_bandwidth(Bandwidth::from_gbps(10));
     group.packet_life = 18;
-    return compare_broadcast({"storage-of-the-second-building", 0x1234, group},
-                             dict({{"level", kWideLevel},
-                                   {"rule", kWideRule},
-                                   {"mtu", 1024U},
-                                   {"rate", std::uint64_t{5'000'000}},
-                                   {"packet-life", std::uint8_t{16}},
-                                   {"pkey", std::uint16_t{0x9234}},
-                                   {"sl", std::uint8_t{0}}}));
+    return compare_broadcast({"storage-of-the-second-building", 0x1234, group}, {.level = kWideLevel,
+                                                                                 .rule = kWideRule,
+                                                                                 .mtu = 1024,
+                                                                                 .rate = Bandwidth::from_gbps(5),
+                                                                                 .packet_life = 16,
+                                                                                 .pkey = 0x9234,
+                                                                                 .sl = 0});
 }
 
 // On each of two devices, `count` sessions get another level.
@@ -159,16 +158,16 @@ inline PlanReport moves(std::size_t count)
         move.leaf_before = root.child("rpc");
         move.leaf = create.path;
         plan.operations.push_back(move);
-        report.sessions.push_back({{.session = i,
-                                    .pid = 4000U + static_cast<std::uint32_t>(i),
-                                    .command = "trainer",
-                                    .device = "mlx5_0/1",
-                                    .queue_pairs = 1,
-                                    .level_before = "rpc",
-                                    .level_after = "gold",
-                                    .leaf_before = "/rpc",
-                                    .leaf_after = create.path.text()},
-                                   "alice"});
+        report.sessions.push_back({.session = i,
+                                   .pid = 4000U + static_cast<std::uint32_t>(i),
+                                   .command = "trainer",
+                                   .device = "mlx5_0/1",
+                                   .queue_pairs = 1,
+                                   .level_before = "rpc",
+                                   .level_after = "gold",
+                                   .leaf_before = "/rpc",
+                                   .leaf_after = create.path.text(),
+                                   .user = "alice"});
     }
     DescribedOperation detach;
     detach.kind = DescribedOperation::Kind::Move;
@@ -212,16 +211,16 @@ inline PlanReport wide_plan()
                      {finding},
                      Bandwidth::from_gbps(100),
                      {{path, {Bandwidth::from_kbps(42'345'678), Bandwidth::from_kbps(23'333'333)}}}}};
-    report.sessions = {{{.session = 1234567,
-                         .pid = 4194303,
-                         .command = "nccl-perf-train",
-                         .device = "rocep59s0f0np0/1",
-                         .queue_pairs = 1600,
-                         .level_before = kWideLevel,
-                         .level_after = "backup-of-the-archive",
-                         .leaf_before = kWideLeaf,
-                         .leaf_after = "/backup-of-the-archive"},
-                        "alice"}};
+    report.sessions = {{.session = 1234567,
+                        .pid = 4194303,
+                        .command = "nccl-perf-train",
+                        .device = "rocep59s0f0np0/1",
+                        .queue_pairs = 1600,
+                        .level_before = kWideLevel,
+                        .level_after = "backup-of-the-archive",
+                        .leaf_before = kWideLeaf,
+                        .leaf_after = "/backup-of-the-archive",
+                        .user = "alice"}};
     return report;
 }
 

@@ -1,9 +1,5 @@
-// Each key of answer_keys.h is written by the conversion when there is something to say. (That it writes no others, the
-// compiler checks.)
-#include "daemon/bus/answer_keys.h"
-
+// Each key of a record is written by the conversion when there is something to say.
 #include <set>
-#include <span>
 
 #include <gmock/gmock.h>
 
@@ -11,7 +7,9 @@
 #include "daemon/bus/convert_report.h"
 #include "daemon/bus/host_listing.h"
 #include "lib/api/device.h"
+#include "lib/api/policy.h"
 #include "lib/api/report.h"
+#include "lib/api/session.h"
 #include "tests/support/bus_pair.h"
 
 namespace rdmaqos {
@@ -59,7 +57,7 @@ const bus::Value& at(const bus::Value& value, std::string_view key)
     return *dict->find(key);
 }
 
-void expect_all(std::span<const AnswerKey> table, const Keys& keys, const char* what)
+void expect_all(const std::vector<api::Row>& table, const Keys& keys, const char* what)
 {
     std::vector<std::string> expected;
     for (const auto& [name, type, meaning] : table) {
@@ -139,8 +137,8 @@ TEST(AnswerKeys, OfSessions)
     const auto reply = written([](Writer& writer) {
         write(writer, RegisterReply{SessionId{1}, full_grant(), {full_result()}});
     });
-    expect_all(kGrantKeys, keys_in(reply), "grant");
-    expect_all(kQueuePairKeys, keys_in(at(reply, "queue-pairs")), "queue pair");
+    expect_all(api::rows<api::Grant>(), keys_in(reply), "grant");
+    expect_all(api::rows<api::QueuePair>(), keys_in(at(reply, "queue-pairs")), "queue pair");
 
     Identity owner;
     owner.unit = "a.service";
@@ -149,7 +147,7 @@ TEST(AnswerKeys, OfSessions)
     owner.kubernetes_pod = "1f";
     owner.executable = "/bin/a";
     owner.command = "a";
-    expect_all(kOwnerKeys, keys_in(written([&](Writer& writer) { write(writer, owner); })), "owner");
+    expect_all(api::rows<api::Owner>(), keys_in(written([&](Writer& writer) { write(writer, owner); })), "owner");
 }
 
 TEST(AnswerKeys, OfCountedSessions)
@@ -160,7 +158,8 @@ TEST(AnswerKeys, OfCountedSessions)
     const auto lost = std::make_shared<LostLevel>(LostLevel{"rpc", LossReason::Renamed, "fast", true, "1f", {}});
     counts.lost[lost] = {1, 2};
     counts.unenforced["device-refused"] = 1;
-    expect_all(kSessionCountKeys, keys_in(written([&](Writer& writer) { write(writer, counts); })), "session count");
+    expect_all(api::rows<api::SessionCount>(), keys_in(written([&](Writer& writer) { write(writer, counts); })),
+               "session count");
 }
 
 TEST(AnswerKeys, OfTheHost)
@@ -179,7 +178,7 @@ TEST(AnswerKeys, OfTheHost)
     standing.result = full_result();
     standing.outside = kNotAdoptable;
     const auto of = [&] { return written([&](Writer& writer) { write(writer, seen, standing); }); };
-    expect_all(kHostQueuePairKeys, keys_in(of()), "queue pair of the host");
+    expect_all(api::rows<api::HostQueuePair>(), keys_in(of()), "queue pair of the host");
     EXPECT_EQ(*at(of(), "reason").as<std::string>(), "the device is about to do it") << "of the result";
     standing.result->reason.clear();
     EXPECT_FALSE(keys_in(of()).contains("reason s"));
@@ -221,7 +220,7 @@ TEST(AnswerKeys, OfPaths)
     keys.merge(keys_in(written([&](Writer& writer) {
         write(writer, request, Result<PathResult>(fail(ErrorCode::NoMatchingPath, "no port has this GUID")));
     })));
-    expect_all(kPathAnswerKeys, keys, "path");
+    expect_all(api::rows<api::PathAnswer>(), keys, "path");
 }
 
 TEST(AnswerKeys, OfLevels)
@@ -251,8 +250,8 @@ TEST(AnswerKeys, OfLevels)
     const std::chrono::sys_seconds until{std::chrono::seconds(1'800'000'000)};
     policy.overrides = {{0, "max-rate", "10 Gbit/s", "25 Gbit/s", {until, "me", "/job"}, {file, 5, 7, 6}}};
     const auto written_level = written([&](Writer& writer) { write(writer, policy, policy.levels[0], LevelUse{}); });
-    expect_all(kLevelKeys, keys_in(written_level), "level");
-    expect_all(kOverrideKeys, keys_in(at(written_level, "overrides")), "override");
+    expect_all(api::rows<api::Level>(), keys_in(written_level), "level");
+    expect_all(api::rows<api::Override>(), keys_in(at(written_level, "overrides")), "override");
 }
 
 TEST(AnswerKeys, OfDevices)
@@ -263,7 +262,8 @@ TEST(AnswerKeys, OfDevices)
     capabilities.pacing.max_rate = kSomeRate;
     expect_all(api::rows<Capabilities>(), keys_in(written([&](Writer& writer) { write(writer, capabilities); })),
                "capabilities");
-    expect_all(kCounterKeys, keys_in(written([](Writer& writer) { write(writer, CounterReading{}); })), "counters");
+    expect_all(api::rows<api::Counters>(), keys_in(written([](Writer& writer) { write(writer, CounterReading{}); })),
+               "counters");
     const std::vector<SelfTestStep> steps{{"create a leaf", false, 121, 3, 7, "refused"}};
     expect_all(api::rows<api::SelfTestStep>(), keys_in(written([&](Writer& writer) { write(writer, steps); })),
                "self-test");

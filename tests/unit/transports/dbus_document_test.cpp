@@ -3,16 +3,16 @@
 // running service). RDMAQOS_UPDATE_GOLDEN=1 rewrites the tables of keys.
 #include <map>
 #include <regex>
-#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
-#include "daemon/bus/answer_keys.h"
 #include "daemon/bus/request_keys.h"
 #include "lib/api/device.h"
+#include "lib/api/policy.h"
 #include "lib/api/report.h"
+#include "lib/api/session.h"
 #include "tests/support/golden.h"
 
 namespace rdmaqos::test {
@@ -31,7 +31,7 @@ std::string row(std::string_view name, std::string_view type, std::string_view m
                        meaning);
 }
 
-std::string table_of(std::span<const AnswerKey> keys)
+std::string table_of(const std::vector<api::Row>& keys)
 {
     std::string text = "| key | type | |\n|---|---|---|\n";
     for (const auto& [name, type, meaning] : keys) {
@@ -68,13 +68,13 @@ const std::map<std::string, std::string>& tables()
         {"request", table_of(kRequests, 0)},
         {"queue pair", table_of(kQueuePair, kRequests)},
         {"rate", table_of(kRate, 0)},
-        {"grant", table_of(kGrantKeys)},
-        {"queue pair result", table_of(kQueuePairKeys)},
-        {"owner", table_of(kOwnerKeys)},
-        {"host queue pair", table_of(kHostQueuePairKeys)},
-        {"host count", table_of(kHostCountKeys)},
-        {"session count", table_of(kSessionCountKeys)},
-        {"path answer", table_of(kPathAnswerKeys)},
+        {"grant", table_of(api::rows<api::Grant>())},
+        {"queue pair result", table_of(api::rows<api::QueuePair>())},
+        {"owner", table_of(api::rows<api::Owner>())},
+        {"host queue pair", table_of(api::rows<api::HostQueuePair>())},
+        {"host count", table_of(api::rows<api::HostCount>())},
+        {"session count", table_of(api::rows<api::SessionCount>())},
+        {"path answer", table_of(api::rows<api::PathAnswer>())},
         {"diagnostic", table_of(api::rows<api::Diagnostic>())},
         {"finding", table_of(api::rows<api::Finding>())},
         {"reload", table_of(api::rows<api::Reload>())},
@@ -93,18 +93,18 @@ const std::map<std::string, std::string>& tables()
         {"device result", table_of(api::rows<api::DeviceResult>())},
         {"failure", table_of(api::rows<api::Failure>())},
         {"drift", table_of(api::rows<api::Drift>())},
-        {"level", table_of(kLevelKeys)},
-        {"override", table_of(kOverrideKeys)},
+        {"level", table_of(api::rows<api::Level>())},
+        {"override", table_of(api::rows<api::Override>())},
         {"capabilities", table_of(api::rows<Capabilities>())},
-        {"counters", table_of(kCounterKeys)},
+        {"counters", table_of(api::rows<api::Counters>())},
         {"self-test", table_of(api::rows<api::SelfTestStep>())},
         {"tree", table_of(api::rows<api::TreeElement>())},
         {"adoption", table_of(api::rows<api::Adoption>())},
-        {"running file", table_of(kRunningFileKeys)},
+        {"running file", table_of(api::rows<api::RunningFile>())},
         {"refused device", table_of(api::rows<api::RefusedDevice>())},
         {"state failure", table_of(api::rows<api::StateFailure>())},
-        {"manager statistics", table_of(kManagerStatistics)},
-        {"device statistics", table_of(kDeviceStatistics)},
+        {"manager statistics", table_of(api::rows<api::ManagerStatistics>())},
+        {"device statistics", table_of(api::rows<api::DeviceStatistics>())},
     };
     return kTables;
 }

@@ -37,7 +37,7 @@ Error refusal_of_reload(bus::Client& client, Error error, bool brief)
 Result<ReloadView> read_files(const Context& context, bus::Client& client, const std::string& method, bool brief)
 {
     const auto report = with_password(context, client,
-                                      [&] { return call_manager<bus::Dict>(client, method, {}, kDeviceTimeout); });
+                                      [&] { return call_manager<api::Reload>(client, method, {}, kDeviceTimeout); });
     if (!report) {
         // A refresh leaves LastReload as it is.
         const bool is_in_property = report.error().code == ErrorCode::InvalidPolicy && method == "Reload";
@@ -50,7 +50,7 @@ Result<ReloadView> read_files(const Context& context, bus::Client& client, const
 std::vector<api::DeviceResult> released_already(bus::Client& client, const std::string& device)
 {
     const auto manager = client.properties(kManagerPath, kManagerInterface);
-    for (const auto& key : manager ? list_of(*manager, "ReleasedDevices") : std::vector<std::string>()) {
+    for (const auto& key : manager ? to_manager(*manager).released_devices : std::vector<std::string>()) {
         if (key == device || key.substr(0, key.find('/')) == device) {
             return {{key}};
         }
@@ -111,7 +111,7 @@ void print_reload(const Context& context, const ReloadView& reload)
                       printable(reload.revision), but_not_on_devices(reload)));
 }
 
-Result<TrialView> fetch_trial(bus::Client& client)
+Result<api::Trial> fetch_trial(bus::Client& client)
 {
     const auto manager = fetch_manager(client);
     if (!manager) {

@@ -28,7 +28,7 @@ inline constexpr auto kDeviceTimeout = std::chrono::minutes(5);
 void print_reload(const Context& context, const ReloadView& reload);
 
 // The trial that is in force; an error if there is none.
-[[nodiscard]] Result<TrialView> fetch_trial(bus::Client& client);
+[[nodiscard]] Result<api::Trial> fetch_trial(bus::Client& client);
 
 // What a method of a device answers; without a name, that of each device. Record: DeviceResult or Drift.
 template <typename Record>

@@ -21,7 +21,7 @@ public:
     [[nodiscard]] Result<void> may_be_written() const;
     // What read() found; empty: there was none.
     [[nodiscard]] const std::optional<std::string>& before() const { return before_; }
-    // Of this file alone, as TrialView::file_revision. Empty: there was none.
+    // Of this file alone, as api::Trial::file_revision. Empty: there was none.
     [[nodiscard]] std::string revision() const;
     [[nodiscard]] Result<void> write(const std::string& text);
     // A sentence that says how it went.

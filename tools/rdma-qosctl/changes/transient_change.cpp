@@ -67,7 +67,7 @@ Result<Base> base_of_change(const Context& context)
     if (!client) {
         return client.error().code == ErrorCode::NoDaemon ? Result<Base>(Base{}) : fail(client.error());
     }
-    const auto files = call_manager<std::vector<bus::Dict>>(*client, "RunningFiles", {});
+    const auto files = call_manager<std::vector<api::RunningFile>>(*client, "RunningFiles", {});
     if (!files) {
         return fail(files.error());
     }
@@ -76,8 +76,7 @@ Result<Base> base_of_change(const Context& context)
         if (!base.running) {
             base.running.emplace();
         }
-        base.running->push_back(
-            std::make_shared<const SourceFile>(SourceFile{text_of(file, "name"), text_of(file, "text")}));
+        base.running->push_back(std::make_shared<const SourceFile>(SourceFile{file.name, file.text}));
     }
     return base;
 }

@@ -82,52 +82,40 @@ Result<std::vector<Request>> requests_of(const OfflineWorld& world, const Reques
     return requests;
 }
 
-void set_ends(bus::Dict& dict, const Request& request)
+api::PathAnswer ends_of(const Request& request)
 {
-    if (request.source) {
-        dict.set("source", to_string(*request.source));
-    }
-    if (request.destination) {
-        dict.set("destination", to_string(*request.destination));
-    }
+    return {.source = request.source ? to_string(*request.source) : std::string(),
+            .destination = request.destination ? to_string(*request.destination) : std::string()};
 }
 
-bus::Dict missing_dict(const Request& request, const Error& error)
+api::PathAnswer no_path(const Request& request, const Error& error)
 {
-    bus::Dict dict;
-    set_ends(dict, request);
-    dict.set("error", std::string(dbus_name(error.code)));
-    dict.set("message", error.message);
-    return dict;
+    api::PathAnswer record = ends_of(request);
+    record.error = dbus_name(error.code);
+    record.message = error.message;
+    return record;
 }
 
-bus::Dict answer_dict(const Request& request, const Match& match, std::string why, const PathAnswer& answer)
+api::PathAnswer to_record(const Request& request, const Match& match, std::string why, const PathAnswer& answer)
 {
-    bus::Dict dict;
-    dict.set("level", match.level->name);
-    dict.set("rule", std::move(why));
-    set_ends(dict, request);
-    dict.set("mtu", bytes(answer.mtu));
-    dict.set("rate", nominal(answer.rate).kbps());
-    dict.set("packet-life", answer.packet_life);
-    if (answer.pkey) {
-        dict.set("pkey", *answer.pkey);
-    }
-    if (answer.sl) {
-        dict.set("sl", *answer.sl);
-    }
     const QosLevel& level = *match.level;
+    api::PathAnswer record = ends_of(request);
+    record.level = level.name;
+    record.rule = std::move(why);
+    record.mtu = bytes(answer.mtu);
+    record.rate = nominal(answer.rate);
+    record.packet_life = answer.packet_life;
+    record.pkey = answer.pkey;
+    record.sl = answer.sl;
     if (level.traffic_class) {
-        dict.set("traffic-class", *level.traffic_class);
-        dict.set("dscp", dscp_of(*level.traffic_class));
+        record.traffic_class = level.traffic_class;
+        record.dscp = dscp_of(*level.traffic_class);
     }
     if (level.sl && level.sl_source == SlSource::Host) {
-        dict.set("sl-source", "host");
+        record.sl_source = "host";
     }
-    if (const auto assumed = assumed_of(answer); !assumed.empty()) {
-        dict.set("assumed", assumed);
-    }
-    return dict;
+    record.assumed = assumed_of(answer);
+    return record;
 }
 
 }    // namespace
@@ -179,24 +167,23 @@ Result<Explanation> explain_offline(const OfflineWorld& world, const RequestOpti
     return explain(*world.matcher, request, world.identity, limits_of(world, request));
 }
 
-Result<std::vector<bus::Dict>> query_path_offline(const OfflineWorld& world, const RequestOptions& options)
+Result<std::vector<api::PathAnswer>> query_path_offline(const OfflineWorld& world, const RequestOptions& options)
 {
     const auto requests = requests_of(world, options);
     if (!requests) {
         return fail(requests.error());
     }
-    std::vector<bus::Dict> answers;
+    std::vector<api::PathAnswer> answers;
     MissingPairs missing;
     for (const auto& request : *requests) {
         const auto found = world.matcher->match(request, world.identity);
         const auto answer = found ? apply_level(*found->level, request, limits_of(world, request))
                                   : Result<PathAnswer>(fail(found.error()));
         if (answer) {
-            answers.push_back(
-                answer_dict(request, *found, world.matcher->why(*found, request, world.identity), *answer));
+            answers.push_back(to_record(request, *found, world.matcher->why(*found, request, world.identity), *answer));
         } else {
             missing.add(request, answer.error());
-            answers.push_back(missing_dict(request, answer.error()));
+            answers.push_back(no_path(request, answer.error()));
         }
     }
     if (missing.count() == answers.size()) {

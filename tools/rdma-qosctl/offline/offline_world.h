@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/api/policy.h"
 #include "lib/base/result.h"
-#include "lib/bus/value.h"
 #include "policy/explain/explain.h"
 #include "policy/match/matcher.h"
 #include "policy/model/fabric.h"
@@ -31,7 +31,7 @@ struct OfflineWorld {
 // For one pair of ends.
 [[nodiscard]] Result<Explanation> explain_offline(const OfflineWorld& world, const RequestOptions& options);
 // One answer for each pair of ends, which may be why it has no path; an error if none has one. Keys as of QueryPath.
-[[nodiscard]] Result<std::vector<bus::Dict>> query_path_offline(const OfflineWorld& world,
-                                                                const RequestOptions& options);
+[[nodiscard]] Result<std::vector<api::PathAnswer>> query_path_offline(const OfflineWorld& world,
+                                                                      const RequestOptions& options);
 
 }    // namespace rdmaqos::ctl

@@ -5,12 +5,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/terminal.h"
-#include "tools/rdma-qosctl/rendering/dict_text.h"
-#include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/rendering/value_text.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -18,9 +16,8 @@ namespace {
 using Align = Table::Align;
 using Fit = Table::Fit;
 
-Cell outside_cell(const bus::Dict& queue_pair)
+Cell outside_cell(const std::string& reason)
 {
-    const std::string reason = text_of(queue_pair, "outside");
     return {reason, reason.empty() || reason == "kernel" ? Style::Plain : Style::Warning};
 }
 
@@ -39,15 +36,13 @@ std::string first_of(const std::vector<std::string>& names)
 
 // Below the table: a sentence does not fit beside so many columns. It names its queue pairs where the same word has
 // several.
-std::string render_reasons(const std::vector<bus::Dict>& queue_pairs, const Screen& screen)
+std::string render_reasons(const std::vector<api::HostQueuePair>& queue_pairs, const Screen& screen)
 {
     std::map<std::string, std::map<std::string, std::vector<std::string>>> having;    // word, sentence
     for (const auto& queue_pair : queue_pairs) {
-        const std::string word = text_of(queue_pair, "outside");
-        const std::string sentence = text_of(queue_pair, "reason");
-        if (!word.empty() && !sentence.empty()) {
-            having[word][sentence].push_back(
-                fmt::format("{}:{}", text_of(queue_pair, "device"), number_of(queue_pair, "number")));
+        if (!queue_pair.outside.empty() && !queue_pair.reason.empty()) {
+            having[queue_pair.outside][queue_pair.reason].push_back(
+                fmt::format("{}:{}", queue_pair.device, queue_pair.number));
         }
     }
     std::string text;
@@ -63,7 +58,7 @@ std::string render_reasons(const std::vector<bus::Dict>& queue_pairs, const Scre
 
 }    // namespace
 
-std::string render_host_queue_pairs(const std::vector<bus::Dict>& queue_pairs, const Screen& screen)
+std::string render_host_queue_pairs(const std::vector<api::HostQueuePair>& queue_pairs, const Screen& screen)
 {
     if (queue_pairs.empty()) {
         return "no queue pair\n";
@@ -80,21 +75,13 @@ std::string render_host_queue_pairs(const std::vector<bus::Dict>& queue_pairs, c
                  {"LEVEL", Align::Left, Fit::Shorten},
                  {"LEAF", Align::Left, Fit::ShortenPath},
                  {"OUTSIDE"}});
-    for (const auto& queue_pair : queue_pairs) {
-        const bool has_owner = queue_pair.contains("pid");
-        const std::string kernel = text_of(queue_pair, "kernel");
-        table.add({text_of(queue_pair, "device"), number_text(queue_pair, "number"), text_of(queue_pair, "type"),
-                   text_of(queue_pair, "state"), number_text(queue_pair, "remote"), number_text(queue_pair, "pid"),
-                   has_owner ? owner_text(queue_pair) : "", text_of(queue_pair, "unit"),
-                   kernel.empty() ? text_of(queue_pair, "command") : fmt::format("[{}]", kernel),
-                   text_of(queue_pair, "level"), text_of(queue_pair, "leaf"), outside_cell(queue_pair)});
+    for (const auto& each : queue_pairs) {
+        table.add({each.device, std::to_string(each.number), each.type, each.state, number_text(each.remote),
+                   number_text(each.pid), each.pid ? owner_text(each.user, each.uid.value_or(0)) : "", each.unit,
+                   each.kernel.empty() ? each.command : fmt::format("[{}]", each.kernel), each.level, each.leaf,
+                   outside_cell(each.outside)});
     }
     return table.render(screen) + render_reasons(queue_pairs, screen);
-}
-
-Json host_queue_pairs_json(const std::vector<bus::Dict>& queue_pairs)
-{
-    return {{"queue-pairs", to_json(queue_pairs)}};
 }
 
 std::string describe_host(const HostSummary& summary)

@@ -6,8 +6,7 @@
 #include "lib/base/percentage.h"
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/terminal.h"
-#include "tools/rdma-qosctl/rendering/dict_text.h"
-#include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/rendering/value_text.h"
 #include "tools/rdma-qosctl/world/overrides.h"
 
 namespace rdmaqos::ctl {
@@ -17,7 +16,7 @@ using Align = Table::Align;
 using Fit = Table::Fit;
 
 // The OpenSM part of a level: what it does to a path.
-std::string path_limits_text(const bus::Dict& level)
+std::string path_limits_text(const api::Level& level)
 {
     std::string text;
     const auto add = [&](std::string_view name, const std::string& value) {
@@ -25,32 +24,20 @@ std::string path_limits_text(const bus::Dict& level)
             text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value);
         }
     };
-    add("mtu", number_text(level, "mtu-limit"));
-    add("rate", rate_text(level, "rate-limit"));
-    add("life", number_text(level, "packet-life"));
+    add("mtu", number_text(level.mtu_limit));
+    add("rate", rate_text(level.rate_limit));
+    add("life", number_text(level.packet_life));
     return text;
 }
 
-std::string rate_or_part_text(const bus::Dict& level, const std::string& key)
+std::string rate_or_part_text(const std::optional<Bandwidth>& rate, const std::optional<Percentage>& part)
 {
-    const auto part = Percentage::from_hundredths(small_number_of(level, key + "-part"));
-    return part ? to_string(*part) : rate_text(level, key);
-}
-
-std::string fair_by_text(const bus::Dict& level)
-{
-    const std::string pattern = text_of(level, "fair-by-pattern");
-    return text_of(level, "fair-by") + (pattern.empty() ? "" : " " + pattern);
-}
-
-std::string devices_text(const bus::Dict& level)
-{
-    return fmt::format("{}", fmt::join(list_of(level, "devices"), ", "));
+    return part ? to_string(*part) : rate_text(rate);
 }
 
 }    // namespace
 
-std::string render_levels(const std::vector<bus::Dict>& levels, const Screen& screen)
+std::string render_levels(const std::vector<api::Level>& levels, const Screen& screen)
 {
     if (levels.empty()) {
         return "no level: no policy is running\n";
@@ -71,18 +58,20 @@ std::string render_levels(const std::vector<bus::Dict>& levels, const Screen& sc
                  {"PATH-LIMITS", Align::Left, Fit::DropSoon},
                  {"USE", Align::Left, Fit::DropSoon}});
     for (const auto& level : levels) {
-        table.add({text_of(level, "name"), text_of(level, "class"), number_text(level, "share"),
-                   rate_or_part_text(level, "min-rate"), rate_or_part_text(level, "max-rate"), fair_by_text(level),
-                   rate_text(level, "per-queue-pair-max-rate"), devices_text(level), number_text(level, "sl"),
-                   number_text(level, "traffic-class"), flag_of(level, "restricted") ? "restricted" : "everyone",
-                   number_text(level, "sessions"), number_text(level, "queue-pairs"), path_limits_text(level),
-                   text_of(level, "use")});
+        table.add({level.name, level.class_path, number_text(level.share),
+                   rate_or_part_text(level.min_rate, level.min_rate_part),
+                   rate_or_part_text(level.max_rate, level.max_rate_part),
+                   level.fair_by + (level.fair_by_pattern.empty() ? "" : " " + level.fair_by_pattern),
+                   rate_text(level.per_queue_pair_max_rate), fmt::format("{}", fmt::join(level.devices, ", ")),
+                   number_text(level.sl), number_text(level.traffic_class),
+                   level.restricted ? "restricted" : "everyone", std::to_string(level.sessions),
+                   std::to_string(level.queue_pairs), path_limits_text(level), level.use});
     }
     std::string text = table.render(screen);
     for (const auto& level : levels) {
         if (is_only_monitored(level)) {
             text += fmt::format("level {} is only monitored (`mode: monitor`): nothing is written to a device for it\n",
-                                printable(text_of(level, "name")));
+                                printable(level.name));
         }
     }
     const auto overrides = overrides_of(levels);

@@ -8,8 +8,7 @@
 
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/terminal.h"
-#include "tools/rdma-qosctl/rendering/dict_text.h"
-#include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/rendering/value_text.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -17,23 +16,19 @@ namespace {
 using Align = Table::Align;
 using Fit = Table::Fit;
 
-bool has_no_path(const bus::Dict& answer)
+bool has_no_path(const api::PathAnswer& answer)
 {
-    return !text_of(answer, "error").empty();
+    return !answer.error.empty();
 }
 
 // Why there is no path takes the column of the rules, or is said elsewhere.
 enum class Reasons : std::uint8_t { InTheTable, Elsewhere };
 
-bool has_traffic_class(const bus::Dict& answer)
-{
-    return answer.find("traffic-class") != nullptr;
-}
-
 // The columns of traffic class and DSCP only where a level has them.
-Table table_of(const std::vector<bus::Dict>& answers, Reasons reasons)
+Table table_of(const std::vector<api::PathAnswer>& answers, Reasons reasons)
 {
-    const bool marks = std::ranges::any_of(answers, has_traffic_class);
+    const bool marks = std::ranges::any_of(answers,
+                                           [](const auto& answer) { return answer.traffic_class.has_value(); });
     std::vector<Table::Column> columns{{"LEVEL", Align::Left, Fit::Shorten},
                                        {"SOURCE", Align::Left, Fit::ShortenPath},
                                        {"DESTINATION", Align::Left, Fit::ShortenPath},
@@ -51,47 +46,46 @@ Table table_of(const std::vector<bus::Dict>& answers, Reasons reasons)
     Table table(std::move(columns));
     for (const auto& answer : answers) {
         if (has_no_path(answer)) {
-            std::vector<Cell> row{{"no path", Style::Bad}, text_of(answer, "source"), text_of(answer, "destination")};
+            std::vector<Cell> row{{"no path", Style::Bad}, answer.source, answer.destination};
             row.resize(width - 1, Cell(""));
-            row.emplace_back(reasons == Reasons::InTheTable ? text_of(answer, "message") : "");
+            row.emplace_back(reasons == Reasons::InTheTable ? answer.message : "");
             table.add(std::move(row));
             continue;
         }
-        std::vector<Cell> row{text_of(answer, "level"),   text_of(answer, "source"), text_of(answer, "destination"),
-                              number_text(answer, "mtu"), rate_text(answer, "rate"), number_text(answer, "packet-life"),
-                              hex_text(answer, "pkey"),   number_text(answer, "sl")};
+        std::vector<Cell> row{answer.level,           answer.source,
+                              answer.destination,     number_text(answer.mtu),
+                              rate_text(answer.rate), number_text(answer.packet_life),
+                              hex_text(answer.pkey),  number_text(answer.sl)};
         if (marks) {
-            row.emplace_back(number_text(answer, "traffic-class"));
-            row.emplace_back(number_text(answer, "dscp"));
+            row.emplace_back(number_text(answer.traffic_class));
+            row.emplace_back(number_text(answer.dscp));
         }
-        row.emplace_back(text_of(answer, "rule"));
+        row.emplace_back(answer.rule);
         table.add(std::move(row));
     }
     return table;
 }
 
 // "assumed, of neither port it is known: MTU, rate"
-std::string note_of_assumed(const std::vector<bus::Dict>& answers, const Screen& screen)
+std::string note_of_assumed(const std::vector<api::PathAnswer>& answers, const Screen& screen)
 {
     std::string fields;
     for (const auto& [key, word] : {std::pair("mtu", "MTU"), std::pair("rate", "rate")}) {
-        const bool is_assumed = std::ranges::any_of(answers, [key = key](const bus::Dict& answer) {
-            return std::ranges::count(list_of(answer, "assumed"), key) != 0;
-        });
+        const bool is_assumed = std::ranges::any_of(
+            answers, [key = key](const auto& answer) { return std::ranges::count(answer.assumed, key) != 0; });
         fields += is_assumed ? fmt::format("{}{}", fields.empty() ? "" : ", ", word) : "";
     }
     return fields.empty() ? ""
                           : "\n" + labelled("assumed:", Style::Faint, fields + "; of neither port it is known", screen);
 }
 
-std::string reason_of(const bus::Dict& answer, const Screen& screen)
+std::string reason_of(const api::PathAnswer& answer, const Screen& screen)
 {
-    std::string ends;
-    for (const auto& [word, key] : {std::pair("from", "source"), std::pair("to", "destination")}) {
-        const std::string end = text_of(answer, key);
-        ends += end.empty() ? "" : fmt::format(" {} {}", word, end);
-    }
-    return labelled(fmt::format("no path{}:", ends), Style::Bad, text_of(answer, "message"), screen);
+    const auto end = [](const char* word, const std::string& name) {
+        return name.empty() ? "" : fmt::format(" {} {}", word, name);
+    };
+    const std::string ends = end("from", answer.source) + end("to", answer.destination);
+    return labelled(fmt::format("no path{}:", ends), Style::Bad, answer.message, screen);
 }
 
 }    // namespace
@@ -101,7 +95,7 @@ std::string render_note(const std::string& note, const Screen& screen)
     return sentence_on(screen, 0, 2, printable(note)) + "\n\n";
 }
 
-std::string render_answers(const std::vector<bus::Dict>& answers, const Screen& screen)
+std::string render_answers(const std::vector<api::PathAnswer>& answers, const Screen& screen)
 {
     const Table whole = table_of(answers, Reasons::InTheTable);
     const std::string drawn = whole.render(Colour::Off);

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/base/diagnostic.h"
-#include "lib/bus/value.h"
+#include "lib/api/policy.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/world/broadcast.h"
@@ -14,7 +13,7 @@ namespace rdmaqos::ctl {
 
 // Who answered, and from what.
 [[nodiscard]] std::string render_note(const std::string& note, const Screen& screen);
-[[nodiscard]] std::string render_answers(const std::vector<bus::Dict>& answers, const Screen& screen);
+[[nodiscard]] std::string render_answers(const std::vector<api::PathAnswer>& answers, const Screen& screen);
 
 // `rdma-qosctl query-path --broadcast` as text and as JSON.
 [[nodiscard]] std::string render_broadcast(const BroadcastReport& report, const Screen& screen);

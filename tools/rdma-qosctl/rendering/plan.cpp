@@ -25,7 +25,7 @@ std::string rounded_text(Bandwidth rate)
     return to_string(rate.mbps() > 0 ? Bandwidth::from_mbps(rate.mbps()) : rate);
 }
 
-std::string rate_text(const std::optional<Bandwidth>& rate)
+std::string rounded_or_dash(const std::optional<Bandwidth>& rate)
 {
     return rate ? rounded_text(*rate) : "-";
 }
@@ -88,11 +88,11 @@ std::string render_rates_of_new(const api::DevicePlan& plan, const Screen& scree
 {
     Table table({{"CLASS", Align::Left, Fit::ShortenPath}, {"GETS", Align::Right}, {"OF THE PORT", Align::Right}});
     for (const auto& [path, rate] : plan.rates) {
-        table.add({path.text(), rate_text(rate.after), part_text(rate.after, plan.link_speed)});
+        table.add({path.text(), rounded_or_dash(rate.after), part_text(rate.after, plan.link_speed)});
     }
     const auto left = left_of_port(plan, &BusyRate::after);
     if (left) {
-        table.add({kLeft, rate_text(left), part_text(left, plan.link_speed)});
+        table.add({kLeft, rounded_or_dash(left), part_text(left, plan.link_speed)});
     }
     return table.render(screen) + (left ? kWhyLeft : "");
 }
@@ -113,7 +113,7 @@ std::string render_rate_changes(const api::DevicePlan& plan, const Screen& scree
                  {"CHANGE"}});
     const auto add = [&](const std::string& name, const std::optional<Bandwidth>& before,
                          const std::optional<Bandwidth>& after, const std::string& change) {
-        table.add({name, rate_text(before), part_text(before, plan.link_speed), rate_text(after),
+        table.add({name, rounded_or_dash(before), part_text(before, plan.link_speed), rounded_or_dash(after),
                    part_text(after, plan.link_speed), change});
     };
     Unchanged unchanged;
@@ -197,17 +197,17 @@ std::string from_to(const std::string& before, const std::string& after)
     return before == after ? or_none(before) : fmt::format("{} -> {}", or_none(before), or_none(after));
 }
 
-std::string leaf_change(const MovedSession& change)
+std::string leaf_change(const api::SessionChange& change)
 {
     return change.queue_pairs == 0 ? "" : from_to(change.leaf_before, change.leaf_after);
 }
 
-std::string level_change(const MovedSession& change)
+std::string level_change(const api::SessionChange& change)
 {
     return from_to(change.level_before, change.level_after);
 }
 
-Table each_session(const std::vector<MovedSession>& sessions)
+Table each_session(const std::vector<api::SessionChange>& sessions)
 {
     Table table({{"SESSION", Align::Right},
                  {"PID", Align::Right},
@@ -226,7 +226,7 @@ Table each_session(const std::vector<MovedSession>& sessions)
 }
 
 // Leaves of single processes differ for each session: the class counts.
-Table counted_sessions(const std::vector<MovedSession>& sessions)
+Table counted_sessions(const std::vector<api::SessionChange>& sessions)
 {
     struct Count {
         std::set<std::uint64_t> sessions;
@@ -246,7 +246,7 @@ Table counted_sessions(const std::vector<MovedSession>& sessions)
 }
 
 // "2 sessions move from level rpc to level bulk: match rule 3 (policy.yaml:9:5)", the most first.
-std::string render_level_moves(const std::vector<MovedSession>& sessions, const Screen& screen)
+std::string render_level_moves(const std::vector<api::SessionChange>& sessions, const Screen& screen)
 {
     constexpr std::size_t kMostMoves = 10;
     struct Kind {
@@ -298,7 +298,7 @@ std::string render_sessions(const PlanReport& report, bool verbose, const Screen
 }
 
 // "session 7: pid 4711 (app) of alice in job-7.scope, 3 queue pairs on mlx5_0/1"
-std::string loser_in_words(const MovedSession& change)
+std::string loser_in_words(const api::SessionChange& change)
 {
     const std::string command = change.command;
     const std::string unit = change.unit;

@@ -7,9 +7,8 @@
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
-#include "tools/rdma-qosctl/rendering/dict_text.h"
+#include "tools/rdma-qosctl/rendering/value_text.h"
 #include "tools/rdma-qosctl/world/lost_levels.h"
-#include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -17,12 +16,12 @@ namespace {
 using Align = Table::Align;
 using Fit = Table::Fit;
 
-Cell enforced_cell(const bus::Dict& queue_pair)
+Cell enforced_cell(const api::QueuePair& queue_pair)
 {
-    if (!text_of(queue_pair, "error").empty()) {
+    if (!queue_pair.error.empty()) {
         return {"refused", Style::Bad};
     }
-    return flag_of(queue_pair, "enforced") ? Cell("yes", Style::Good) : Cell("no", Style::Warning);
+    return queue_pair.enforced ? Cell("yes", Style::Good) : Cell("no", Style::Warning);
 }
 
 // "adopted" in place of "active".
@@ -31,19 +30,12 @@ Cell state_cell(const SessionView& session)
     return {session.adopted && session.state == "active" ? "adopted" : session.state, style_of_state(session.state)};
 }
 
-// Why not, or what to know; of a refused one the error.
-std::string reason_text(const bus::Dict& queue_pair)
+void add_queue_pairs(const std::vector<api::QueuePair>& queue_pairs, const std::string& session, Table& table)
 {
-    const std::string message = text_of(queue_pair, "message");
-    return message.empty() ? text_of(queue_pair, "reason") : message;
-}
-
-void add_queue_pairs(const std::vector<bus::Dict>& queue_pairs, const std::string& session, Table& table)
-{
-    for (const auto& queue_pair : queue_pairs) {
-        table.add({session, text_of(queue_pair, "device"), number_text(queue_pair, "number"),
-                   level_in_words(queue_pair), text_of(queue_pair, "leaf"), limit_text(queue_pair, "", "rate"),
-                   enforced_cell(queue_pair), text_of(queue_pair, "rule"), reason_text(queue_pair)});
+    for (const auto& each : queue_pairs) {
+        table.add({session, each.device, std::to_string(each.number), level_in_words(each.level, each.lost), each.leaf,
+                   limit_text(each.rate), enforced_cell(each), each.rule,
+                   each.message.empty() ? each.reason : each.message});
     }
 }
 
@@ -61,11 +53,6 @@ Table queue_pair_table()
 }
 
 }    // namespace
-
-std::string owner_text(const bus::Dict& owner)
-{
-    return owner_text(text_of(owner, "user"), number_of(owner, "uid"));
-}
 
 std::string owner_text(const std::string& user, std::uint64_t uid)
 {
@@ -96,10 +83,10 @@ std::string render_sessions(const std::vector<SessionView>& sessions, std::size_
         if (i >= shown) {
             continue;
         }
-        owners.add({std::to_string(session.id), number_text(session.owner, "pid"), owner_text(session.owner),
-                    text_of(session.owner, "unit"), text_of(session.owner, "command"), state_cell(session),
-                    session.level.empty() ? level_in_words(session.grant) : session.level,
-                    std::to_string(session.queue_pairs.size()), text_of(session.grant, "rule")});
+        const api::Owner& owner = session.owner;
+        owners.add({std::to_string(session.id), std::to_string(owner.pid), owner_text(owner.user, owner.uid),
+                    owner.unit, owner.command, state_cell(session), level_in_words(session),
+                    std::to_string(session.queue_pairs.size()), session.grant.rule});
         if (fits) {
             add_queue_pairs(session.queue_pairs, std::to_string(session.id), queue_pairs);
         }
@@ -118,32 +105,31 @@ std::string render_sessions(const std::vector<SessionView>& sessions, std::size_
     return text;
 }
 
-std::string render_grant(const std::string& session, const bus::Dict& grant, const Screen& screen)
+std::string render_grant(const std::string& session, const api::Grant& grant, const Screen& screen)
 {
     Fields fields;
     fields.add("session", session);
-    fields.add("level", level_in_words(grant));
-    fields.add("rule", text_of(grant, "rule"));
-    fields.add("verified", flag_of(grant, "verified") ? "yes: only facts from the kernel decided"
-                                                      : "no: the level depends on a claim of the client");
-    fields.add("leaf", text_of(grant, "leaf"));
-    fields.add("enforced", flag_of(grant, "enforced") ? "yes" : "no",
-               flag_of(grant, "enforced") ? Style::Good : Style::Warning);
-    fields.add("reason", text_of(grant, "reason"));
-    fields.add("share", number_text(grant, "share"));
-    fields.add("max-rate", rate_text(grant, "max-rate"));
-    fields.add("max-rate now", rate_text(grant, "max-rate-now"));
-    fields.add("per queue pair", limit_text(grant, "per-queue-pair-", "max-rate"));
-    fields.add("message model", text_of(grant, "message-model"));
-    fields.add("SL", number_text(grant, "sl"));
-    fields.add("traffic class", number_text(grant, "traffic-class"));
-    fields.add("MTU limit", number_text(grant, "mtu"));
-    fields.add("path rate limit", rate_text(grant, "rate"));
-    fields.add("packet life", number_text(grant, "packet-life"));
-    fields.add("P_Key", hex_text(grant, "pkey"));
+    fields.add("level", level_in_words(grant.level, grant.lost));
+    fields.add("rule", grant.rule);
+    fields.add("verified", grant.verified ? "yes: only facts from the kernel decided"
+                                          : "no: the level depends on a claim of the client");
+    fields.add("leaf", grant.leaf);
+    fields.add("enforced", grant.enforced ? "yes" : "no", grant.enforced ? Style::Good : Style::Warning);
+    fields.add("reason", grant.reason);
+    fields.add("share", number_text(grant.share));
+    fields.add("max-rate", rate_text(grant.max_rate));
+    fields.add("max-rate now", rate_text(grant.max_rate_now));
+    fields.add("per queue pair", limit_text(grant.per_queue_pair));
+    fields.add("message model", grant.message_model);
+    fields.add("SL", number_text(grant.sl));
+    fields.add("traffic class", number_text(grant.traffic_class));
+    fields.add("MTU limit", number_text(grant.mtu));
+    fields.add("path rate limit", rate_text(grant.rate));
+    fields.add("packet life", number_text(grant.packet_life));
+    fields.add("P_Key", hex_text(grant.pkey));
     std::string text = fields.render(screen);
     Table table = queue_pair_table();
-    add_queue_pairs(dicts_of(grant, "queue-pairs"), session, table);
+    add_queue_pairs(grant.queue_pairs, session, table);
     if (!table.empty()) {
         text += "\n" + table.render(screen);
     }

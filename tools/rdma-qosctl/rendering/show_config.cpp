@@ -19,7 +19,7 @@ bool daemon_runs_it(const ConfigReport& report)
 
 std::vector<std::string> about_trial(const ConfigReport& report)
 {
-    const TrialView& trial = *report.daemon->trial;
+    const api::Trial& trial = *report.daemon->trial;
     const std::string left = counted(trial.seconds_left, "second");
     if (!report.tried) {
         return {

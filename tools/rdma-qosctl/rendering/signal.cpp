@@ -46,15 +46,11 @@ bool is_session(const std::string& path)
 }
 
 // What a grant comes to: "level rpc, enforced", "level rpc, not enforced: the link is down".
-std::string grant_in_words(const bus::Dict& grant)
+std::string grant_in_words(const api::Grant& grant)
 {
-    const std::string level = text_of(grant, "level");
-    const std::string named = level.empty() ? "no level" : "level " + level;
-    if (flag_of(grant, "enforced")) {
-        return named + ", enforced";
-    }
-    const std::string reason = text_of(grant, "reason");
-    return fmt::format("{}, not enforced{}{}", named, reason.empty() ? "" : ": ", reason);
+    const std::string named = grant.level.empty() ? "no level" : "level " + grant.level;
+    return grant.enforced ? named + ", enforced"
+                          : fmt::format("{}, not enforced{}{}", named, grant.reason.empty() ? "" : ": ", grant.reason);
 }
 
 std::string trial_in_words(const std::string& step, const std::string& revision)
@@ -150,8 +146,9 @@ std::vector<std::string> facts_of(Changed& changed)
     add("LeavesUsed", "{} leaves");
     add("Mode", "mode {}");
     if (const auto* reload = take_value<bus::Dict>(changed, "LastReload")) {
-        facts.emplace_back(flag_of(*reload, "accepted") ? "the last reload was accepted"
-                                                        : "the last reload was refused (`rdma-qosctl status`)");
+        facts.emplace_back(api::read<api::Reload>(*reload).accepted
+                               ? "the last reload was accepted"
+                               : "the last reload was refused (`rdma-qosctl status`)");
     }
     if (const auto* diagnostics = take_value<std::vector<bus::Dict>>(changed, "FabricDiagnostics")) {
         facts.emplace_back(diagnostics->empty() ? "the fabric file is in use"
@@ -180,10 +177,10 @@ std::optional<SessionView> Narrator::ask_session(const std::string& path)
         return std::nullopt;
     }
     SessionView session = to_session(path, *properties);
-    users_.add_to(session.owner);
-    const std::string command = text_of(session.owner, "command");
-    names_[path] = fmt::format("session {} ({}{}pid {}, {})", session.id, command, command.empty() ? "" : ", ",
-                               number_of(session.owner, "pid"), owner_text(session.owner));
+    api::Owner& owner = session.owner;
+    owner.user = users_.name_of(owner.uid);
+    names_[path] = fmt::format("session {} ({}{}pid {}, {})", session.id, owner.command,
+                               owner.command.empty() ? "" : ", ", owner.pid, owner_text(owner.user, owner.uid));
     return session;
 }
 
@@ -226,7 +223,7 @@ std::string Narrator::came(const std::string& path)
         return device(path) + " is managed";
     }
     const auto session = ask_session(path);
-    const bool has_grant = session && !session->grant.empty();
+    const bool has_grant = session && !(session->grant.level.empty() && session->grant.rule.empty());
     return names_.at(path) + (session && session->adopted ? " was adopted" : " registered") +
            (has_grant ? ": " + grant_in_words(session->grant) : "");
 }
@@ -263,7 +260,8 @@ std::string Narrator::sentence(const bus::Signal& signal)
                            reason);
     } else if (signal.member == "GrantChanged") {
         const auto* grant = argument<bus::Dict>(signal, 0);
-        text = fmt::format("{}: {}", session(signal.path), grant_in_words(grant == nullptr ? bus::Dict() : *grant));
+        text = fmt::format("{}: {}", session(signal.path),
+                           grant_in_words(grant == nullptr ? api::Grant() : api::read<api::Grant>(*grant)));
     } else if (signal.member == "InterfacesAdded") {
         text = came(path_argument(signal, 0));
     } else if (signal.member == "InterfacesRemoved") {

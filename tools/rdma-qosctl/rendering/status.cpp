@@ -26,7 +26,7 @@ std::string describe_policy(const ManagerView& manager)
     return fmt::format("{} from {}", manager.policy_revision, fmt::join(manager.policy_sources, ", "));
 }
 
-std::string describe_trial(const TrialView& trial)
+std::string describe_trial(const api::Trial& trial)
 {
     return fmt::format("{} left, then back from {} to {}; begun by {}, pid {}", counted(trial.seconds_left, "second"),
                        trial.revision, trial.goes_back_to, trial.user, trial.pid);
@@ -41,26 +41,26 @@ std::string describe_accepted(const ReloadView& reload)
 std::string describe_levels(const ManagerView& manager)
 {
     const auto scheduled = std::count_if(manager.levels.begin(), manager.levels.end(),
-                                         [](const bus::Dict& level) { return !text_of(level, "class").empty(); });
+                                         [](const api::Level& level) { return !level.class_path.empty(); });
     return fmt::format("{}, {} scheduled", manager.levels.size(), scheduled);
 }
 
 std::string describe_sessions(const World& world)
 {
-    std::set<std::uint64_t> users;
+    std::set<std::uint32_t> users;
     for (const auto& session : world.sessions) {
-        users.insert(number_of(session.owner, "uid"));
+        users.insert(session.owner.uid);
     }
     for (const auto& count : world.session_counts) {
-        if (const auto uid = find_number(count, "uid")) {
-            users.insert(*uid);
+        if (count.uid) {
+            users.insert(*count.uid);
         }
     }
     std::uint64_t inside = 0;
     std::uint64_t outside = 0;
     for (const auto& session : world.sessions) {
         for (const auto& queue_pair : session.queue_pairs) {
-            ++(text_of(queue_pair, "leaf").empty() ? outside : inside);
+            ++(queue_pair.leaf.empty() ? outside : inside);
         }
     }
     if (session_count(world) == 0) {
@@ -77,16 +77,16 @@ std::string describe_without_level(const World& world)
     std::set<std::uint64_t> sessions;
     std::size_t queue_pairs = 0;
     for (const auto& session : world.sessions) {
-        const auto note = [&](const bus::Dict& dict) {
-            const std::string level = text_of(dict, "lost-level");
-            if (!level.empty()) {
-                levels.insert(level);
+        const auto note = [&](const std::optional<api::Lost>& lost) {
+            if (lost) {
+                levels.insert(lost->level);
                 sessions.insert(session.id);
             }
-            return !level.empty();
+            return lost.has_value();
         };
-        static_cast<void>(note(session.grant));
-        queue_pairs += static_cast<std::size_t>(std::ranges::count_if(session.queue_pairs, note));
+        static_cast<void>(note(session.grant.lost));
+        queue_pairs += static_cast<std::size_t>(
+            std::ranges::count_if(session.queue_pairs, note, &api::QueuePair::lost));
     }
     std::uint64_t session_count = sessions.size();
     if (!world.session_counts.empty()) {

@@ -10,7 +10,6 @@
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/world_text.h"
 #include "tools/rdma-qosctl/world/lost_levels.h"
-#include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -29,12 +28,10 @@ std::string first_of(const List& list)
     return text;
 }
 
-std::string describe_owner(const bus::Dict& owner)
+std::string describe_owner(const api::Owner& owner)
 {
-    const std::string command = text_of(owner, "command");
-    const std::string unit = text_of(owner, "unit");
-    return fmt::format("{}{}, {}{}", number_of(owner, "pid"), command.empty() ? "" : fmt::format(" ({})", command),
-                       owner_text(owner), unit.empty() ? "" : fmt::format(", {}", unit));
+    return fmt::format("{}{}, {}{}", owner.pid, owner.command.empty() ? "" : fmt::format(" ({})", owner.command),
+                       owner_text(owner.user, owner.uid), owner.unit.empty() ? "" : fmt::format(", {}", owner.unit));
 }
 
 std::string cap_of(const WhyStep& step, const WhyLeaf& leaf)
@@ -99,14 +96,14 @@ std::string render_leaf(const WhyLeaf& leaf, const Screen& screen)
 std::string render_session(const WhySession& why, const Screen& screen)
 {
     const SessionView& session = why.session;
-    const std::string level = session.level.empty() ? level_in_words(session.grant) : session.level;
+    const std::string level = level_in_words(session);
     const std::string heading = fmt::format("process {}: {}session {}, level {}{}", describe_owner(session.owner),
                                             session.adopted ? "adopted, " : "", session.id,
                                             level.empty() ? "none" : level,
                                             session.state == "active" ? "" : fmt::format(", {}", session.state));
     std::string text = sentence_on(screen, 0, 2, printable(heading)) + "\n";
-    if (const std::string rule = text_of(session.grant, "rule"); !rule.empty()) {
-        text += fmt::format("  {}\n", sentence_on(screen, 2, 4, printable(rule)));
+    if (!session.grant.rule.empty()) {
+        text += fmt::format("  {}\n", sentence_on(screen, 2, 4, printable(session.grant.rule)));
     }
     for (const auto& leaf : why.leaves) {
         text += render_leaf(leaf, screen);
@@ -114,9 +111,9 @@ std::string render_session(const WhySession& why, const Screen& screen)
     if (!why.note.empty()) {
         text += fmt::format("  {}\n", sentence_on(screen, 2, 2, why.note));
     }
-    if (why.leaves.empty() && session.grant.contains("lost-level")) {
-        const std::string reason = text_of(session.grant, "reason");
-        text += fmt::format("  {}\n", styled(sentence_on(screen, 2, 2, printable(reason)), Style::Bad, screen));
+    if (why.leaves.empty() && session.grant.lost) {
+        const std::string reason = printable(session.grant.reason);
+        text += fmt::format("  {}\n", styled(sentence_on(screen, 2, 2, reason), Style::Bad, screen));
     }
     if (!why.advice.empty()) {
         text += fmt::format("  -> {}\n", sentence_on(screen, 5, 5, printable(why.advice)));

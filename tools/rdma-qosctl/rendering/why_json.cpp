@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/api/json.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
 
 namespace rdmaqos::ctl {
@@ -85,7 +86,7 @@ Json why_json(const WhyReport& report)
     json["ports"] = std::move(ports);
     if (!report.note.empty()) {
         json["note"] = report.note;
-        json["queue-pairs"] = to_json(report.queue_pairs);
+        json["queue-pairs"] = api::to_json(report.queue_pairs);
     }
     json["advice"] = report.advice;
     return json;

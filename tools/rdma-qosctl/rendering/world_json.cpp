@@ -142,12 +142,12 @@ Json session_json(const SessionView& session)
             {"adopted", session.adopted},
             {"state", session.state},
             {"level", session.level},
-            {"owner", to_json(session.owner)},
-            {"grant", to_json(session.grant)},
-            {"queue-pairs", to_json(session.queue_pairs)}};
+            {"owner", api::to_json(session.owner)},
+            {"grant", api::to_json(session.grant)},
+            {"queue-pairs", api::to_json(session.queue_pairs)}};
 }
 
-Json trial_json(const TrialView& trial)
+Json trial_json(const api::Trial& trial)
 {
     Json json{{"revision", trial.revision},
               {"goes-back-to", trial.goes_back_to},
@@ -198,7 +198,7 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
     for (const auto& lost : lost_levels(world)) {
         json["without-level"].push_back(lost_level_json(lost));
     }
-    json["host"] = to_json(world.host_counts);
+    json["host"] = api::to_json(world.host_counts);
     if (!manager.adoption.setting.empty()) {
         json["adoption"] = api::to_json(manager.adoption);
     }

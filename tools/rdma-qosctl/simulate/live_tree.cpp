@@ -39,7 +39,7 @@ bool is_below(const ElementPath& path, const ElementPath& node)
 
 class LiveLoader {
 public:
-    LiveLoader(const std::vector<bus::Dict>& levels, const DeviceView& device, const Senders& there) : device_(device)
+    LiveLoader(const std::vector<api::Level>& levels, const DeviceView& device, const Senders& there) : device_(device)
     {
         loaded_.there = there;
         loaded_.tree = to_tree(device);
@@ -87,14 +87,14 @@ private:
         bool is_monitored = false;
     };
 
-    void add_class(const bus::Dict& level)
+    void add_class(const api::Level& level)
     {
         Class one;
-        one.level = text_of(level, "name");
-        one.use = text_of(level, "use");
-        one.path = ElementPath(text_of(level, "class"));
-        one.fair_by = parse_fair_by(text_of(level, "fair-by"));
-        one.queue_pair_cap = rate_of(level, "per-queue-pair-max-rate");
+        one.level = level.name;
+        one.use = level.use;
+        one.path = ElementPath(level.class_path);
+        one.fair_by = parse_fair_by(level.fair_by);
+        one.queue_pair_cap = level.per_queue_pair_max_rate;
         one.is_monitored = is_only_monitored(level);
         if (!one.path.empty()) {
             one.leaves = leaves_below(one.path);
@@ -318,7 +318,7 @@ private:
 
 }    // namespace
 
-LoadedTree load_live_tree(const std::vector<bus::Dict>& levels, const DeviceView& device, const Senders& there,
+LoadedTree load_live_tree(const std::vector<api::Level>& levels, const DeviceView& device, const Senders& there,
                           const LoadStep& step)
 {
     return LiveLoader(levels, device, there).run(step);
@@ -328,8 +328,8 @@ std::vector<std::string> level_names(const World& world)
 {
     std::vector<std::string> names;
     for (const auto& level : world.manager.levels) {
-        names.push_back(text_of(level, "name"));
-        const std::string path = text_of(level, "class");
+        names.push_back(level.name);
+        const std::string& path = level.class_path;
         const bool responds = std::any_of(world.devices.begin(), world.devices.end(), [&](const DeviceView& device) {
             return std::any_of(device.tree.begin(), device.tree.end(), [&](const api::TreeElement& element) {
                 return !path.empty() && element.path == responder_of(ElementPath(path)).text();

@@ -55,8 +55,8 @@ struct LoadedTree {
 [[nodiscard]] std::vector<std::string> level_names(const Policy& policy);
 
 // As the daemon has it: the leaves of sessions are senders, and more are imagined where the step asks for more.
-// `there`: who is in them. `levels`: keys of docs/dbus.md, "ListLevels".
-[[nodiscard]] LoadedTree load_live_tree(const std::vector<bus::Dict>& levels, const DeviceView& device,
+// `there`: who is in them.
+[[nodiscard]] LoadedTree load_live_tree(const std::vector<api::Level>& levels, const DeviceView& device,
                                         const Senders& there, const LoadStep& step);
 // What loads may name, responders included.
 [[nodiscard]] std::vector<std::string> level_names(const World& world);

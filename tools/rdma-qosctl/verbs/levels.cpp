@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/api/json.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/world_text.h"
@@ -20,7 +21,7 @@ Result<ExitStatus> levels(const Context& context)
     if (!manager) {
         return fail(manager.error());
     }
-    print(context.json ? to_text({{"levels", to_json(manager->levels)}})
+    print(context.json ? to_text({{"levels", api::to_json(manager->levels)}})
                        : render_levels(manager->levels, context.screen));
     return ExitStatus::Ok;
 }

@@ -35,11 +35,11 @@ std::string line(const std::string& name, const std::string& what)
     return name.empty() || printable(name) != name ? std::string() : fmt::format("{}\t{}\n", name, printable(what));
 }
 
-std::string lines_of_levels(const std::vector<bus::Dict>& levels)
+std::string lines_of_levels(const std::vector<api::Level>& levels)
 {
     std::string text;
     for (const auto& level : levels) {
-        text += line(text_of(level, "name"), text_of(level, "use"));
+        text += line(level.name, level.use);
     }
     return text;
 }
@@ -55,9 +55,9 @@ std::string lines_of(const World& world, const std::string& kind)
     }
     std::set<std::uint64_t> seen;
     for (const auto& session : world.sessions) {
-        const auto pid = number_of(session.owner, "pid");
-        if (seen.insert(pid).second) {
-            text += line(std::to_string(pid), fmt::format("{} {}", text_of(session.owner, "command"), session.level));
+        const auto& owner = session.owner;
+        if (seen.insert(owner.pid).second) {
+            text += line(std::to_string(owner.pid), fmt::format("{} {}", owner.command, session.level));
         }
     }
     return text;
@@ -70,7 +70,7 @@ Result<ExitStatus> names(const Context& context, const NamesOptions& options)
         return ExitStatus::Ok;
     }
     if (options.kind == "levels") {
-        const auto levels = call_manager<std::vector<bus::Dict>>(*client, "ListLevels", {});
+        const auto levels = call_manager<std::vector<api::Level>>(*client, "ListLevels", {});
         print(levels ? lines_of_levels(*levels) : std::string());
         return ExitStatus::Ok;
     }

@@ -89,11 +89,11 @@ Result<PlanReport> plan_online(bus::Client& client, const PolicyFiles& files, co
         }
         options.set("policy", std::move(*fd));
     }
-    auto answer = call_manager<bus::Dict>(client, "Plan", {bus::Value(std::move(options))}, kPlanTimeout);
+    auto answer = call_manager<api::Plan>(client, "Plan", {bus::Value(std::move(options))}, kPlanTimeout);
     if (!answer) {
         return fail(std::move(answer).error());
     }
-    PlanReport report = to_plan_report(*answer);
+    PlanReport report = to_plan_report(std::move(*answer));
     if (report.diagnostics.has_errors()) {
         return fail(ErrorCode::InvalidPolicy, "the policy is refused\n" + render(report.diagnostics, Colour::Off));
     }

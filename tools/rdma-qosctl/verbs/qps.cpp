@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/api/json.h"
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
@@ -62,7 +63,7 @@ Result<ExitStatus> qps(const Context& context, const QpsOptions& options)
     if (!queue_pairs) {
         return fail(queue_pairs.error());
     }
-    print(context.json ? to_text(host_queue_pairs_json(*queue_pairs))
+    print(context.json ? to_text({{"queue-pairs", api::to_json(*queue_pairs)}})
                        : render_host_queue_pairs(*queue_pairs, context.screen));
     return ExitStatus::Ok;
 }

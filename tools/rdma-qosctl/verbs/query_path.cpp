@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "lib/api/json.h"
 #include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
@@ -30,11 +31,12 @@ void add_options(CLI::App& command, QueryPathOptions& options)
         ->type_name("PARTITION");
 }
 
-Result<PathAnswer<std::vector<bus::Dict>>> ask_path(const Context& context, const PathQuestion& question)
+using Paths = std::vector<api::PathAnswer>;
+
+Result<PathAnswer<Paths>> ask_path(const Context& context, const PathQuestion& question)
 {
-    return ask_for_path<std::vector<bus::Dict>>(context, question, "QueryPath", {}, [&](const OfflineWorld& world) {
-        return query_path_offline(world, question.request);
-    });
+    return ask_for_path<Paths>(context, question, "QueryPath", {},
+                               [&](const OfflineWorld& world) { return query_path_offline(world, question.request); });
 }
 
 // The group is what the fabric file says; the daemon, or the files, are asked for a path with its P_Key.
@@ -79,8 +81,9 @@ Result<ExitStatus> query_path(const Context& context, const QueryPathOptions& op
     if (!answer) {
         return fail(answer.error());
     }
-    print(context.json ? to_text({{"mode", answer->mode()}, {"note", answer->note}, {"paths", to_json(answer->value)}})
-                       : render_note(answer->note, context.screen) + render_answers(answer->value, context.screen));
+    print(context.json
+              ? to_text({{"mode", answer->mode()}, {"note", answer->note}, {"paths", api::to_json(answer->value)}})
+              : render_note(answer->note, context.screen) + render_answers(answer->value, context.screen));
     return ExitStatus::Ok;
 }
 

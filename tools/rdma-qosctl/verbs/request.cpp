@@ -15,11 +15,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lib/api/json.h"
 #include "lib/base/text.h"
 #include "lib/bus/attach.h"
 #include "lib/bus/names.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/value_text.h"
 #include "tools/rdma-qosctl/rendering/world_text.h"
 #include "tools/rdma-qosctl/request/child.h"
 #include "tools/rdma-qosctl/request/request_options.h"
@@ -58,7 +60,7 @@ constexpr std::uint32_t kNumbersPerProcess = 1024;
 
 struct Session {
     std::string path;
-    bus::Dict grant;
+    api::Grant grant;
 };
 
 Result<std::string> first_device(bus::Client& client)
@@ -201,20 +203,19 @@ Result<Wish> make_request(bus::Client& client, const HoldOptions& options, Numbe
 }
 
 // Refused queue pairs are told; an error only if every one was refused.
-Result<void> report_refused(const std::vector<bus::Dict>& results)
+Result<void> report_refused(const std::vector<api::QueuePair>& results)
 {
     std::size_t refused = 0;
     for (const auto& result : results) {
-        if (!text_of(result, "error").empty()) {
+        if (!result.error.empty()) {
             ++refused;
             print_error(fmt::format("rdma-qosctl: warning: {} queue pair {} was refused: {}\n",
-                                    printable(text_of(result, "device")), number_of(result, "number"),
-                                    printable(text_of(result, "message"))));
+                                    printable(result.device), result.number, printable(result.message)));
         }
     }
     if (refused > 0 && refused == results.size()) {
-        return fail(code_of_dbus_name(text_of(results.front(), "error")),
-                    fmt::format("every queue pair was refused: {}", text_of(results.front(), "message")));
+        return fail(code_of_dbus_name(results.front().error),
+                    fmt::format("every queue pair was refused: {}", results.front().message));
     }
     return {};
 }
@@ -230,7 +231,7 @@ Result<Session> register_session(bus::Client& client, bus::Dict request)
     if (path == nullptr || grant == nullptr) {
         return fail(not_as_documented("Register"));
     }
-    return Session{path->text, *grant};
+    return Session{path->text, api::read<api::Grant>(*grant)};
 }
 
 Result<Session> make_session(bus::Client& client, Wish wish)
@@ -243,9 +244,9 @@ Result<Session> make_session(bus::Client& client, Wish wish)
     if (!more) {
         return fail(more.error());
     }
-    auto results = dicts_of(session->grant, "queue-pairs");
-    results.insert(results.end(), more->begin(), more->end());
-    session->grant.set("queue-pairs", std::move(results));
+    auto& results = session->grant.queue_pairs;
+    const auto rest = api::read_list<std::vector<api::QueuePair>>(*more);
+    results.insert(results.end(), rest.begin(), rest.end());
     return session;
 }
 
@@ -259,19 +260,15 @@ void export_grant(const Session& session)
     const auto set = [](const char* name, const std::string& value) {
         value.empty() ? unsetenv(name) : setenv(name, value.c_str(), 1);
     };
-    const auto number = [&](std::string_view key) {
-        const auto value = find_number(session.grant, key);
-        return value ? std::to_string(*value) : std::string();
-    };
     set("RDMA_QOS_SESSION", session.path);
-    set("RDMA_QOS_LEVEL", text_of(session.grant, "level"));
-    set("RDMA_QOS_SL", number("sl"));
-    set("RDMA_QOS_TRAFFIC_CLASS", number("traffic-class"));
+    set("RDMA_QOS_LEVEL", session.grant.level);
+    set("RDMA_QOS_SL", number_text(session.grant.sl));
+    set("RDMA_QOS_TRAFFIC_CLASS", number_text(session.grant.traffic_class));
 }
 
 void print_grant(const Context& context, const Session& session)
 {
-    print(context.json ? to_text({{"session", session.path}, {"grant", to_json(session.grant)}})
+    print(context.json ? to_text({{"session", session.path}, {"grant", api::to_json(session.grant)}})
                        : render_grant(session_number(session), session.grant, context.screen));
 }
 
@@ -308,7 +305,7 @@ Result<int> hold(const Context& context, const HoldOptions& options)
     if (!session) {
         return fail(session.error());
     }
-    if (const auto accepted = report_refused(dicts_of(session->grant, "queue-pairs")); !accepted) {
+    if (const auto accepted = report_refused(session->grant.queue_pairs); !accepted) {
         return fail(accepted.error());
     }
     if (options.print || context.command.empty()) {

@@ -26,7 +26,7 @@ Result<ExitStatus> revert(const Context& context)
         return fail(trial.error());
     }
     const auto report = with_password(context, *client,
-                                      [&] { return call_manager<bus::Dict>(*client, "Revert", {}, kDeviceTimeout); });
+                                      [&] { return call_manager<api::Reload>(*client, "Revert", {}, kDeviceTimeout); });
     if (!report) {
         return fail(report.error());
     }

@@ -48,15 +48,15 @@ Result<ExitStatus> sessions(const Context& context, const SessionsOptions& optio
         return fail(world.error());
     }
     const auto has_level = [&](const SessionView& session) {
-        const auto names_it = [&](const bus::Dict& dict) {    // also as the one that a reload took
-            return equals_ignoring_case(text_of(dict, "level"), options.level) ||
-                   equals_ignoring_case(text_of(dict, "lost-level"), options.level);
+        const auto names_it = [&](const auto& grant) {    // also as the one that a reload took
+            return equals_ignoring_case(grant.level, options.level) ||
+                   (grant.lost && equals_ignoring_case(grant.lost->level, options.level));
         };
         return equals_ignoring_case(session.level, options.level) || names_it(session.grant) ||
                std::ranges::any_of(session.queue_pairs, names_it);
     };
     std::erase_if(world->sessions, [&](const SessionView& session) {
-        return (pid && number_of(session.owner, "pid") != *pid) || (!options.level.empty() && !has_level(session));
+        return (pid && session.owner.pid != *pid) || (!options.level.empty() && !has_level(session));
     });
     const std::size_t most = context.on_terminal && !options.all ? kSessionsShown : 0;
     print(context.json ? to_text(sessions_json(world->sessions))

@@ -132,7 +132,7 @@ Result<ExitStatus> try_policy(const Context& context, const TrialOptions& option
         return fail(file.error());
     }
     const auto report = with_password(context, *client, [&] {
-        return call_manager<bus::Dict>(*client, "Try", {bus::Value(*file), bus::Value(*timeout)}, kDeviceTimeout);
+        return call_manager<api::Reload>(*client, "Try", {bus::Value(*file), bus::Value(*timeout)}, kDeviceTimeout);
     });
     if (!report) {
         return fail(report.error());
@@ -142,7 +142,7 @@ Result<ExitStatus> try_policy(const Context& context, const TrialOptions& option
         return fail(ErrorCode::InvalidPolicy,
                     "the policy is refused, the running one stays\n" + to_text(reload, Colour::Off));
     }
-    print_trial(context, reload, number_of(*report, "seconds-left"));
+    print_trial(context, reload, report->seconds_left.value_or(0));
     return status_of(reload);
 }
 

@@ -46,9 +46,7 @@ constexpr const char* kProc = "/proc";
 
 struct Reading {
     const DeviceView* device = nullptr;
-    std::uint64_t transmitted = 0;    // bytes
-    std::uint64_t received = 0;
-    std::uint64_t taken_at = 0;    // microseconds
+    api::Counters counters{};
 };
 
 std::optional<Reading> read_counters(bus::Client& client, const DeviceView& device)
@@ -58,8 +56,7 @@ std::optional<Reading> read_counters(bus::Client& client, const DeviceView& devi
     if (counters == nullptr) {
         return std::nullopt;    // the port does not count
     }
-    return Reading{&device, number_of(*counters, "transmit-bytes"), number_of(*counters, "receive-bytes"),
-                   number_of(*counters, "taken-at")};
+    return Reading{&device, api::read<api::Counters>(*counters)};
 }
 
 // Empty if the counters started again in between.
@@ -104,9 +101,10 @@ std::vector<PortUse> measure(bus::Client& client, const World& world, const std:
         if (!second) {
             continue;
         }
-        const std::uint64_t time = second->taken_at - first.taken_at;
-        const auto transmits = rate_between(first.transmitted, second->transmitted, time);
-        const auto receives = rate_between(first.received, second->received, time);
+        const auto& [sent, received, at] = first.counters;
+        const auto& now = second->counters;
+        const auto transmits = rate_between(sent, now.transmit_bytes, now.taken_at - at);
+        const auto receives = rate_between(received, now.receive_bytes, now.taken_at - at);
         if (transmits && receives) {
             ports.push_back({first.device->key(), first.device->link_speed, *transmits, *receives});
         }
@@ -150,7 +148,8 @@ Result<WhyReport> nobody(const Context& context, bus::Client& client, const api:
         adoption.setting == "adopt" ? " and is not adopted" : "");
     const auto queue_pairs = fetch_host_queue_pairs(
         client, {"", static_cast<std::uint32_t>(std::min<std::uint64_t>(*number, UINT32_MAX)), "", "", false});
-    report.queue_pairs = queue_pairs.value_or(std::vector<bus::Dict>());    // a daemon that is older does not tell
+    report.queue_pairs = queue_pairs.value_or(
+        std::vector<api::HostQueuePair>());    // a daemon that is older does not tell
     report.advice = advice_on(report.queue_pairs, adoption, sum_up(fetch_host_counts(client)).failures);
     if (auto level = would_get(context, target); !level.empty()) {
         report.advice.push_back(std::move(level));
@@ -172,7 +171,9 @@ void add_not_adopted(bus::Client& client, const api::Adoption& adoption, const s
         filter.pid = static_cast<std::uint32_t>(*processes.begin());
     }
     auto queue_pairs = fetch_host_queue_pairs(client, filter);
-    report.queue_pairs = not_attached(queue_pairs ? std::move(*queue_pairs) : std::vector<bus::Dict>(), processes);
+    if (queue_pairs) {
+        report.queue_pairs = not_attached(std::move(*queue_pairs), processes);
+    }
     if (!report.queue_pairs.empty()) {
         report.note = fmt::format("not adopted, and so outside the tree: {}",
                                   counted(report.queue_pairs.size(), "queue pair"));
@@ -181,20 +182,20 @@ void add_not_adopted(bus::Client& client, const api::Adoption& adoption, const s
 }
 
 // To name who competes with the tree; empty if nobody does.
-std::vector<bus::Dict> others_outside(bus::Client& client, const World& world,
-                                      const std::vector<const SessionView*>& sessions)
+std::vector<api::HostQueuePair> others_outside(bus::Client& client, const World& world,
+                                               const std::vector<const SessionView*>& sessions)
 {
     const bool any = std::ranges::any_of(world.devices,
                                          [](const DeviceView& device) { return device.queue_pairs_outside > 0; });
-    auto queue_pairs = !any || sessions.empty()
-                           ? std::vector<bus::Dict>()
-                           : fetch_host_queue_pairs(client, {"", {}, "", "", true}).value_or(std::vector<bus::Dict>());
-    std::erase_if(queue_pairs, [&](const bus::Dict& queue_pair) {
-        return std::ranges::any_of(sessions, [&](const SessionView* session) {
-            return queue_pair.contains("pid") && number_of(session->owner, "pid") == number_of(queue_pair, "pid");
-        });
+    std::vector<api::HostQueuePair> others;
+    if (any && !sessions.empty()) {
+        others = fetch_host_queue_pairs(client, {"", {}, "", "", true}).value_or(others);
+    }
+    std::erase_if(others, [&](const api::HostQueuePair& queue_pair) {
+        return std::ranges::any_of(sessions,
+                                   [&](const SessionView* session) { return queue_pair.pid == session->owner.pid; });
     });
-    return queue_pairs;
+    return others;
 }
 
 Result<ExitStatus> why(const Context& context, const WhyOptions& options)

@@ -67,14 +67,13 @@ std::string words(const std::optional<T>& value)
     return value ? in_words(*value) : std::string();
 }
 
-BroadcastField compare_packet_life(std::optional<std::uint8_t> group, std::optional<std::uint64_t> path)
+BroadcastField compare_packet_life(std::optional<std::uint8_t> group, std::optional<std::uint8_t> path)
 {
-    const auto text = [](std::optional<std::uint64_t> life) {
-        return life ? packet_life_in_words(static_cast<std::uint8_t>(*life)) : std::string();
+    const auto text = [](std::optional<std::uint8_t> life) {
+        return life ? packet_life_in_words(*life) : std::string();
     };
-    const std::optional<std::uint64_t> wide = group ? std::optional<std::uint64_t>(*group) : std::nullopt;
-    return compare_limit("packet-life", text(wide), text(path),
-                         sign(wide, path, [](auto a, auto b) { return a <=> b; }),
+    return compare_limit("packet-life", text(group), text(path),
+                         sign(group, path, [](auto a, auto b) { return a <=> b; }),
                          "broadcasts may live longer than the partition's other packets");
 }
 
@@ -115,24 +114,23 @@ std::uint16_t full_member(const FabricPartition& partition)
     return static_cast<std::uint16_t>(partition.pkey | kFullMember);
 }
 
-BroadcastReport compare_broadcast(const FabricPartition& partition, const bus::Dict& path)
+BroadcastReport compare_broadcast(const FabricPartition& partition, const api::PathAnswer& path)
 {
     const IpoibParameters group = partition.ipoib.value_or(IpoibParameters{});
     const std::uint16_t pkey = full_member(partition);
-    BroadcastReport report{
-        partition.name,        pkey, fmt::format("ff12:401b:{:x}::ffff:ffff", pkey), text_of(path, "level"),
-        text_of(path, "rule"), {}};
+    BroadcastReport report{partition.name, pkey,      fmt::format("ff12:401b:{:x}::ffff:ffff", pkey),
+                           path.level,     path.rule, {}};
     // 0 is neither an MTU nor a rate.
-    const auto path_mtu = ib_mtu_from_bytes(find_number(path, "mtu").value_or(0));
-    const auto path_rate = ib_rate_from_bandwidth(Bandwidth::from_kbps(find_number(path, "rate").value_or(0)));
-    report.fields.push_back(compare_sl(group.sl, find_number(path, "sl")));
+    const auto path_mtu = ib_mtu_from_bytes(path.mtu.value_or(0));
+    const auto path_rate = ib_rate_from_bandwidth(path.rate.value_or(Bandwidth{}));
+    report.fields.push_back(compare_sl(group.sl, path.sl));
     report.fields.push_back(compare_limit("mtu", words(group.mtu), words(path_mtu),
                                           sign(group.mtu, path_mtu, [](IbMtu a, IbMtu b) { return a <=> b; }),
                                           "interfaces send packets of the group's MTU, which the path does not take"));
     report.fields.push_back(compare_limit("rate", words(group.rate), words(path_rate),
                                           sign(group.rate, path_rate, compare_rates),
                                           "broadcasts are sent faster than the partition's other traffic"));
-    report.fields.push_back(compare_packet_life(group.packet_life, find_number(path, "packet-life")));
+    report.fields.push_back(compare_packet_life(group.packet_life, path.packet_life));
     return report;
 }
 

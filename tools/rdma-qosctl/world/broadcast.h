@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/api/policy.h"
 #include "lib/base/result.h"
-#include "lib/bus/value.h"
 #include "policy/model/fabric.h"
 
 namespace rdmaqos::ctl {
@@ -44,6 +44,6 @@ struct BroadcastReport {
 // The P_Key of full members, which is in the address of the group and in its members' queries.
 [[nodiscard]] std::uint16_t full_member(const FabricPartition& partition);
 // `path`: an answer of QueryPath for a request with this partition's P_Key.
-[[nodiscard]] BroadcastReport compare_broadcast(const FabricPartition& partition, const bus::Dict& path);
+[[nodiscard]] BroadcastReport compare_broadcast(const FabricPartition& partition, const api::PathAnswer& path);
 
 }    // namespace rdmaqos::ctl

@@ -14,15 +14,15 @@ constexpr std::string_view kOfKernel = "kernel";
 
 }    // namespace
 
-bool HostFilter::takes(const bus::Dict& queue_pair) const
+bool HostFilter::takes(const api::HostQueuePair& queue_pair) const
 {
-    const std::string reason = text_of(queue_pair, "outside");
-    return (level.empty() || equals_ignoring_case(text_of(queue_pair, "level"), level)) &&
-           (unit.empty() || glob_matches(unit, text_of(queue_pair, "unit"))) &&
+    const std::string& reason = queue_pair.outside;
+    return (level.empty() || equals_ignoring_case(queue_pair.level, level)) &&
+           (unit.empty() || glob_matches(unit, queue_pair.unit)) &&
            (!outside || (reasons.empty() ? !reason.empty() && reason != kOfKernel : reasons.contains(reason)));
 }
 
-Result<std::vector<bus::Dict>> fetch_host_queue_pairs(bus::Client& client, const HostFilter& filter)
+Result<std::vector<api::HostQueuePair>> fetch_host_queue_pairs(bus::Client& client, const HostFilter& filter)
 {
     bus::Dict options;
     if (!filter.device.empty()) {
@@ -31,26 +31,25 @@ Result<std::vector<bus::Dict>> fetch_host_queue_pairs(bus::Client& client, const
     if (filter.pid) {
         options.set("pid", *filter.pid);
     }
-    auto queue_pairs = call_manager<std::vector<bus::Dict>>(client, "ListQueuePairs", {options});
+    auto queue_pairs = call_manager<std::vector<api::HostQueuePair>>(client, "ListQueuePairs", {options});
     if (!queue_pairs) {
         return fail(std::move(queue_pairs).error());
     }
-    std::erase_if(*queue_pairs, [&](const bus::Dict& queue_pair) { return !filter.takes(queue_pair); });
+    std::erase_if(*queue_pairs, [&](const api::HostQueuePair& queue_pair) { return !filter.takes(queue_pair); });
     UserNames names;
     for (auto& queue_pair : *queue_pairs) {
-        if (queue_pair.contains("uid")) {
-            names.add_to(queue_pair);
-        }
+        queue_pair.user = queue_pair.uid ? names.name_of(*queue_pair.uid) : "";
     }
     return queue_pairs;
 }
 
-std::vector<bus::Dict> fetch_host_counts(bus::Client& client)
+std::vector<api::HostCount> fetch_host_counts(bus::Client& client)
 {
-    return call_manager<std::vector<bus::Dict>>(client, "CountQueuePairs", {}).value_or(std::vector<bus::Dict>());
+    return call_manager<std::vector<api::HostCount>>(client, "CountQueuePairs", {})
+        .value_or(std::vector<api::HostCount>());
 }
 
-void count_outside(World& world, const std::vector<bus::Dict>& counts)
+void count_outside(World& world, const std::vector<api::HostCount>& counts)
 {
     if (counts.empty()) {
         return;
@@ -58,25 +57,23 @@ void count_outside(World& world, const std::vector<bus::Dict>& counts)
     for (auto& device : world.devices) {
         std::uint64_t outside = 0;
         for (const auto& count : counts) {
-            const std::string reason = text_of(count, "outside");
-            const bool is_here = text_of(count, "device") == device.key();
-            outside += is_here && !reason.empty() && reason != kOfKernel ? number_of(count, "count") : 0;
+            const bool is_here = count.device == device.key();
+            outside += is_here && !count.outside.empty() && count.outside != kOfKernel ? count.count.value_or(0) : 0;
         }
         device.queue_pairs_outside = static_cast<std::uint32_t>(std::min<std::uint64_t>(outside, UINT32_MAX));
     }
 }
 
-std::string senders_outside(const std::vector<bus::Dict>& queue_pairs, const std::string& device)
+std::string senders_outside(const std::vector<api::HostQueuePair>& queue_pairs, const std::string& device)
 {
     constexpr std::size_t kNamed = 3;
     std::map<std::string, std::size_t> by_program;
     for (const auto& queue_pair : queue_pairs) {
-        const std::string reason = text_of(queue_pair, "outside");
-        if (text_of(queue_pair, "device") == device && !reason.empty() && reason != kOfKernel) {
-            const std::string command = text_of(queue_pair, "command");
-            ++by_program[queue_pair.contains("pid") ? fmt::format("{}pid {}", command.empty() ? "" : command + ", ",
-                                                                  number_of(queue_pair, "pid"))
-                                                    : "a program that is not known"];
+        const auto& [reason, command] = std::tie(queue_pair.outside, queue_pair.command);
+        if (queue_pair.device == device && !reason.empty() && reason != kOfKernel) {
+            ++by_program[queue_pair.pid
+                             ? fmt::format("{}pid {}", command.empty() ? "" : command + ", ", *queue_pair.pid)
+                             : "a program that is not known"];
         }
     }
     std::vector<std::pair<std::string, std::size_t>> most(by_program.begin(), by_program.end());
@@ -89,14 +86,14 @@ std::string senders_outside(const std::vector<bus::Dict>& queue_pairs, const std
                                 : text;
 }
 
-HostSummary sum_up(const std::vector<bus::Dict>& counts)
+HostSummary sum_up(const std::vector<api::HostCount>& counts)
 {
     HostSummary summary;
     for (const auto& count : counts) {
-        const std::uint64_t many = number_of(count, "count");
-        const std::string reason = text_of(count, "outside");
-        if (const std::string failure = text_of(count, "failure"); !failure.empty()) {
-            summary.failures.push_back(failure);
+        const std::uint64_t many = count.count.value_or(0);
+        const std::string& reason = count.outside;
+        if (!count.failure.empty()) {
+            summary.failures.push_back(count.failure);
         } else if (reason.empty()) {
             summary.in_leaf += many;
         } else if (reason == kOfKernel) {

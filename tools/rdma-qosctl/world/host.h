@@ -24,20 +24,21 @@ struct HostFilter {
     std::set<std::string, std::less<>>
         reasons{};    // with `outside`: for one of these, also the kernel's own; empty: any
 
-    [[nodiscard]] bool takes(const bus::Dict& queue_pair) const;
+    [[nodiscard]] bool takes(const api::HostQueuePair& queue_pair) const;
 };
 
-// Keys of docs/dbus.md, "Queue pairs of the host", and `user`.
-[[nodiscard]] Result<std::vector<bus::Dict>> fetch_host_queue_pairs(bus::Client& client, const HostFilter& filter);
-// Keys of docs/dbus.md, "Counts of queue pairs". Empty: the daemon does not tell, for instance because it is older.
-[[nodiscard]] std::vector<bus::Dict> fetch_host_counts(bus::Client& client);
+[[nodiscard]] Result<std::vector<api::HostQueuePair>> fetch_host_queue_pairs(bus::Client& client,
+                                                                             const HostFilter& filter);
+// Empty: the daemon does not say, for instance because it is older.
+[[nodiscard]] std::vector<api::HostCount> fetch_host_counts(bus::Client& client);
 
 // "Outside" has one meaning in every report: queue pairs of programs in no leaf. Older daemons count only those of
 // sessions.
-void count_outside(World& world, const std::vector<bus::Dict>& counts);
+void count_outside(World& world, const std::vector<api::HostCount>& counts);
 
 // Whose they are on one port, most first: "32 of ib_write_bw (pid 4711)".
-[[nodiscard]] std::string senders_outside(const std::vector<bus::Dict>& queue_pairs, const std::string& device);
+[[nodiscard]] std::string senders_outside(const std::vector<api::HostQueuePair>& queue_pairs,
+                                          const std::string& device);
 
 // The counts of all devices together.
 struct HostSummary {
@@ -47,6 +48,6 @@ struct HostSummary {
     std::map<std::string, std::uint64_t> by_reason;    // of those outside
     std::vector<std::string> failures;                 // sentences
 };
-[[nodiscard]] HostSummary sum_up(const std::vector<bus::Dict>& counts);
+[[nodiscard]] HostSummary sum_up(const std::vector<api::HostCount>& counts);
 
 }    // namespace rdmaqos::ctl

@@ -2,21 +2,15 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tools/rdma-qosctl/world/views.h"
 
 namespace rdmaqos::ctl {
 
-struct LostLevelView {
-    std::string level;
-    std::string reason;          // docs/dbus.md, "Lost levels"
-    std::string renamed_to;      // empty: none
-    std::string revision;        // of the policy that took it
-    std::uint64_t at = 0;        // seconds since 1970
+struct LostLevelView : api::Lost {
     std::size_t sessions = 0;    // that lost it, or some queue pairs of theirs did
     std::size_t queue_pairs = 0;
 };
@@ -24,12 +18,11 @@ struct LostLevelView {
 [[nodiscard]] std::vector<LostLevelView> lost_levels(const World& world);
 
 // "which was removed", "which was removed; level latency is the same", "to which no rule leads any longer", ...
-[[nodiscard]] std::string loss_in_words(std::string_view reason, std::string_view renamed_to);
+[[nodiscard]] std::string loss_in_words(const api::Lost& lost);
 // What gives it back.
-[[nodiscard]] std::string advice_on_loss(std::string_view level, std::string_view reason, std::string_view renamed_to);
-// Of a grant or a queue pair, with keys of docs/dbus.md.
-[[nodiscard]] std::string advice_on_loss(const bus::Dict& dict);
+[[nodiscard]] std::string advice_on_loss(const api::Lost& lost);
 // "rpc"; "none (was rpc)" where a reload took it; empty where there never was one.
-[[nodiscard]] std::string level_in_words(const bus::Dict& dict);
+[[nodiscard]] std::string level_in_words(const std::string& level, const std::optional<api::Lost>& lost);
+[[nodiscard]] std::string level_in_words(const SessionView& session);
 
 }    // namespace rdmaqos::ctl

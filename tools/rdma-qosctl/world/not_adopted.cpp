@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "tools/rdma-qosctl/world/online.h"
-
 namespace rdmaqos::ctl {
 namespace {
 
@@ -29,13 +27,13 @@ constexpr std::string_view kHowToAdopt = "`unregistered: adopt` in /etc/rdma-qos
 
 }    // namespace
 
-std::vector<std::string> advice_on(const std::vector<bus::Dict>& queue_pairs, const api::Adoption& adoption,
+std::vector<std::string> advice_on(const std::vector<api::HostQueuePair>& queue_pairs, const api::Adoption& adoption,
                                    const std::vector<std::string>& failures)
 {
     std::set<std::string, std::less<>> words;
     for (const auto& queue_pair : queue_pairs) {
-        if (text_of(queue_pair, "reason").empty()) {
-            words.insert(text_of(queue_pair, "outside"));
+        if (queue_pair.reason.empty()) {
+            words.insert(queue_pair.outside);
         }
     }
     std::vector<std::string> sentences;
@@ -58,11 +56,11 @@ std::vector<std::string> advice_on(const std::vector<bus::Dict>& queue_pairs, co
     return sentences;
 }
 
-std::vector<bus::Dict> not_attached(std::vector<bus::Dict> queue_pairs, const std::set<std::uint64_t>& processes)
+std::vector<api::HostQueuePair> not_attached(std::vector<api::HostQueuePair> queue_pairs,
+                                             const std::set<std::uint64_t>& processes)
 {
-    std::erase_if(queue_pairs, [&](const bus::Dict& queue_pair) {
-        return queue_pair.contains("session") || !queue_pair.contains("pid") ||
-               !processes.contains(number_of(queue_pair, "pid"));
+    std::erase_if(queue_pairs, [&](const api::HostQueuePair& queue_pair) {
+        return queue_pair.session || !queue_pair.pid || !processes.contains(*queue_pair.pid);
     });
     return queue_pairs;
 }
@@ -72,7 +70,7 @@ std::set<std::uint64_t> adopted_processes(const std::vector<const SessionView*>&
     std::set<std::uint64_t> processes;
     for (const auto* session : sessions) {
         if (session->adopted) {
-            processes.insert(number_of(session->owner, "pid"));
+            processes.insert(session->owner.pid);
         }
     }
     return processes;

@@ -15,6 +15,107 @@
 #include "tools/rdma-qosctl/world/host.h"
 #include "tools/rdma-qosctl/world/reports.h"
 
+// Properties of the daemon's objects as records.
+namespace rdmaqos::api {
+
+template <>
+struct Wire<ctl::ReloadView> {
+    using Type = bus::Dict;
+    static std::optional<ctl::ReloadView> from(const bus::Dict& dict) { return ctl::to_reload(read<Reload>(dict)); }
+};
+
+template <>
+struct Wire<Diagnostics> {
+    using Type = std::vector<bus::Dict>;
+    static std::optional<Diagnostics> from(const Type& dicts)
+    {
+        return ctl::to_diagnostics(read_list<std::vector<Diagnostic>>(dicts));
+    }
+};
+
+template <>
+struct Wire<std::vector<ctl::AttributeView>> {
+    using Type = bus::Triples;
+    static std::optional<std::vector<ctl::AttributeView>> from(const bus::Triples& triples)
+    {
+        std::vector<ctl::AttributeView> attributes;
+        for (const auto& [name, value, meaning] : triples) {
+            attributes.push_back({name, value, meaning});
+        }
+        return attributes;
+    }
+};
+
+template <>
+struct Table<ctl::ManagerView> {
+    using M = ctl::ManagerView;
+    static constexpr auto keys = std::tuple{
+        key<&M::version>("Version"),
+        key<&M::features>("Features"),
+        key<&M::mode>("Mode"),
+        key<&M::policy_revision>("PolicyRevision"),
+        key<&M::policy_sources>("PolicySources"),
+        key<&M::last_reload>("LastReload"),
+        key<&M::fabric_diagnostics>("FabricDiagnostics"),
+        key<&M::released_devices>("ReleasedDevices"),
+        key<&M::refused_devices>("RefusedDevices"),
+        key<&M::state_failures>("StateFailures"),
+        key<&M::trial>("Trial"),
+        key<&M::adoption>("Adoption"),
+        key<&M::statistics>("Statistics"),
+    };
+};
+
+template <>
+struct Table<ctl::DeviceView> {
+    using D = ctl::DeviceView;
+    static constexpr auto keys = std::tuple{
+        key<&D::name>("Name"),
+        key<&D::port>("Port"),
+        key<&D::node_guid>("NodeGUID"),
+        key<&D::port_guid>("PortGUID"),
+        key<&D::netdev>("NetDev"),
+        key<&D::pci_address>("PCIAddress"),
+        key<&D::driver>("Driver"),
+        key<&D::firmware>("Firmware"),
+        key<&D::board_id>("BoardId"),
+        key<&D::virtual_function>("VirtualFunction"),
+        key<&D::bond>("Bond"),
+        key<&D::link_layer>("LinkLayer"),
+        key<&D::link_up>("LinkUp"),
+        key<&D::link_speed>("LinkSpeed"),
+        key<&D::state>("State"),
+        key<&D::reason>("Reason"),
+        key<&D::attach_mode>("AttachMode"),
+        key<&D::attach_reason>("AttachReason"),
+        key<&D::divides_caps>("DividesCaps"),
+        key<&D::self_test>("SelfTest"),
+        key<&D::attributes>("Attributes"),
+        key<&D::capabilities>("Capabilities"),
+        key<&D::elements_used>("ElementsUsed"),
+        key<&D::elements_free>("ElementsFree"),
+        key<&D::leaves_used>("LeavesUsed"),
+        key<&D::leaves_free>("LeavesFree"),
+        key<&D::queue_pairs_inside>("QueuePairsInside"),
+        key<&D::queue_pairs_outside>("QueuePairsOutside"),
+        key<&D::tree>("Tree"),
+        key<&D::findings>("Findings"),
+        key<&D::failures>("Failures"),
+        key<&D::statistics>("Statistics"),
+    };
+};
+
+template <>
+struct Table<ctl::SessionView> {
+    using S = ctl::SessionView;
+    static constexpr auto keys = std::tuple{
+        key<&S::owner>("Owner"), key<&S::adopted>("Adopted"), key<&S::state>("State"),
+        key<&S::level>("Level"), key<&S::grant>("Grant"),
+    };
+};
+
+}    // namespace rdmaqos::api
+
 namespace rdmaqos::ctl {
 namespace {
 
@@ -31,20 +132,6 @@ std::string user_name(std::uint32_t uid)
     return found->pw_name;
 }
 
-template <typename T>
-T value_of(const bus::Dict& dict, std::string_view key)
-{
-    const bus::Value* value = dict.find(key);
-    const T* typed = value == nullptr ? nullptr : value->as<T>();
-    return typed == nullptr ? T{} : *typed;
-}
-
-template <typename Record>
-std::vector<Record> list_from(const bus::Dict& properties, std::string_view key)
-{
-    return api::read_list<std::vector<Record>>(dicts_of(properties, key));
-}
-
 }    // namespace
 
 Result<bus::Client> connect(const Context& context)
@@ -57,28 +144,6 @@ Error not_as_documented(std::string_view method)
     return {ErrorCode::Internal, 0,
             fmt::format("the answer to {} is not as documented: is the daemon of another version?", method)};
 }
-
-template <typename T>
-Result<T> call_manager(bus::Client& client, const std::string& method, const std::vector<bus::Value>& arguments,
-                       std::chrono::milliseconds timeout)
-{
-    auto reply = client.call(kManagerPath, kManagerInterface, method, arguments, timeout);
-    if (!reply) {
-        return fail(std::move(reply).error());
-    }
-    const T* result = reply->size() == 1 ? reply->front().as<T>() : nullptr;
-    if (result == nullptr) {
-        return fail(not_as_documented(method));
-    }
-    return *result;
-}
-
-template Result<std::string> call_manager(bus::Client&, const std::string&, const std::vector<bus::Value>&,
-                                          std::chrono::milliseconds);
-template Result<bus::Dict> call_manager(bus::Client&, const std::string&, const std::vector<bus::Value>&,
-                                        std::chrono::milliseconds);
-template Result<std::vector<bus::Dict>> call_manager(bus::Client&, const std::string&, const std::vector<bus::Value>&,
-                                                     std::chrono::milliseconds);
 
 Result<bus::FileDescriptor> as_file(const std::string& text)
 {
@@ -96,147 +161,36 @@ Result<bus::FileDescriptor> as_file(const std::string& text)
     return bus::FileDescriptor{std::move(fd)};
 }
 
-std::string text_of(const bus::Dict& dict, std::string_view key)
+std::string pacing_text(const RateLimit& limit)
 {
-    return value_of<std::string>(dict, key);
-}
-
-std::optional<std::uint64_t> find_number(const bus::Dict& dict, std::string_view key)
-{
-    const bus::Value* value = dict.find(key);
-    return value == nullptr ? std::nullopt : value->as_unsigned();
-}
-
-std::uint64_t number_of(const bus::Dict& dict, std::string_view key)
-{
-    return find_number(dict, key).value_or(0);
-}
-
-std::uint32_t small_number_of(const bus::Dict& dict, std::string_view key)
-{
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(number_of(dict, key), UINT32_MAX));
-}
-
-bool flag_of(const bus::Dict& dict, std::string_view key)
-{
-    return value_of<bool>(dict, key);
-}
-
-bool is_only_monitored(const bus::Dict& level)
-{
-    return text_of(level, "mode") == "monitor";
-}
-
-std::vector<std::string> list_of(const bus::Dict& dict, std::string_view key)
-{
-    return value_of<std::vector<std::string>>(dict, key);
-}
-
-std::vector<bus::Dict> dicts_of(const bus::Dict& dict, std::string_view key)
-{
-    return value_of<std::vector<bus::Dict>>(dict, key);
-}
-
-std::optional<Bandwidth> rate_of(const bus::Dict& dict, std::string_view key)
-{
-    const auto kbps = find_number(dict, key);
-    return kbps ? std::optional(Bandwidth::from_kbps(*kbps)) : std::nullopt;
-}
-
-std::string pacing_text(const bus::Dict& dict, std::string_view burst_key, std::string_view packet_key)
-{
-    const auto size = [&](std::string_view key, const char* otherwise) {
-        const std::uint64_t bytes = number_of(dict, key);
+    const auto size = [](std::uint64_t bytes, const char* otherwise) {
         return bytes != 0 ? bytes_to_string(bytes) : std::string(otherwise);
     };
-    return fmt::format("burst: {}, packet: {}", size(burst_key, "device default"),
-                       size(packet_key, "device default (the port's MTU)"));
-}
-
-std::optional<TrialView> to_trial(const bus::Dict& dict)
-{
-    if (dict.empty()) {
-        return std::nullopt;
-    }
-    const auto trial = api::read<api::Trial>(dict);
-    const std::string user = UserNames().name_of(trial.uid);
-    return TrialView{trial.revision,
-                     trial.goes_back_to,
-                     trial.file_revision,
-                     trial.seconds_left,
-                     user.empty() ? fmt::format("uid {}", trial.uid) : user,
-                     trial.pid,
-                     trial.command};
+    return fmt::format("burst: {}, packet: {}", size(limit.max_burst.value_or(0), "device default"),
+                       size(limit.typical_packet.value_or(0), "device default (the port's MTU)"));
 }
 
 ManagerView to_manager(const bus::Dict& properties)
 {
-    ManagerView manager;
-    manager.version = text_of(properties, "Version");
-    manager.features = list_of(properties, "Features");
-    manager.mode = text_of(properties, "Mode");
-    manager.policy_revision = text_of(properties, "PolicyRevision");
-    manager.policy_sources = list_of(properties, "PolicySources");
-    manager.last_reload = to_reload(value_of<bus::Dict>(properties, "LastReload"));
-    manager.fabric_diagnostics = to_diagnostics(list_from<api::Diagnostic>(properties, "FabricDiagnostics"));
-    manager.released_devices = list_of(properties, "ReleasedDevices");
-    manager.refused_devices = list_from<api::RefusedDevice>(properties, "RefusedDevices");
-    manager.state_failures = list_from<api::StateFailure>(properties, "StateFailures");
-    manager.trial = to_trial(value_of<bus::Dict>(properties, "Trial"));
-    manager.adoption = api::read<api::Adoption>(value_of<bus::Dict>(properties, "Adoption"));
-    manager.statistics = value_of<bus::Counts>(properties, "Statistics");
+    auto manager = api::read<ManagerView>(properties);
+    if (auto& trial = manager.trial; trial && is_on(*trial)) {
+        const std::string user = UserNames().name_of(trial->uid);
+        trial->user = user.empty() ? fmt::format("uid {}", trial->uid) : user;
+    } else {
+        trial.reset();
+    }
     return manager;
 }
 
 DeviceView to_device(const bus::Dict& properties)
 {
-    DeviceView device;
-    device.name = text_of(properties, "Name");
-    device.port = small_number_of(properties, "Port");
-    device.node_guid = number_of(properties, "NodeGUID");
-    device.port_guid = number_of(properties, "PortGUID");
-    device.netdev = text_of(properties, "NetDev");
-    device.pci_address = text_of(properties, "PCIAddress");
-    device.driver = text_of(properties, "Driver");
-    device.firmware = text_of(properties, "Firmware");
-    device.board_id = text_of(properties, "BoardId");
-    device.virtual_function = flag_of(properties, "VirtualFunction");
-    device.bond = text_of(properties, "Bond");
-    device.link_layer = text_of(properties, "LinkLayer");
-    device.link_up = flag_of(properties, "LinkUp");
-    device.link_speed = rate_of(properties, "LinkSpeed").value_or(Bandwidth{});
-    device.state = text_of(properties, "State");
-    device.reason = text_of(properties, "Reason");
-    device.attach_mode = text_of(properties, "AttachMode");
-    device.attach_reason = text_of(properties, "AttachReason");
-    device.divides_caps = flag_of(properties, "DividesCaps");
-    device.self_test = list_from<api::SelfTestStep>(properties, "SelfTest");
-    for (const auto& [name, value, meaning] : value_of<bus::Triples>(properties, "Attributes")) {
-        device.attributes.push_back({name, value, meaning});
-    }
-    device.capabilities = api::read<Capabilities>(value_of<bus::Dict>(properties, "Capabilities"));
-    device.elements_used = small_number_of(properties, "ElementsUsed");
-    device.elements_free = small_number_of(properties, "ElementsFree");
-    device.leaves_used = small_number_of(properties, "LeavesUsed");
-    device.leaves_free = small_number_of(properties, "LeavesFree");
-    device.queue_pairs_inside = small_number_of(properties, "QueuePairsInside");
-    device.queue_pairs_outside = small_number_of(properties, "QueuePairsOutside");
-    device.tree = list_from<api::TreeElement>(properties, "Tree");
-    device.findings = list_from<api::Finding>(properties, "Findings");
-    device.failures = list_from<api::Failure>(properties, "Failures");
-    device.statistics = value_of<bus::Counts>(properties, "Statistics");
-    return device;
+    return api::read<DeviceView>(properties);
 }
 
 SessionView to_session(const std::string& path, const bus::Dict& properties)
 {
-    SessionView session;
+    auto session = api::read<SessionView>(properties);
     session.id = parse_number(std::string_view(path).substr(path.rfind('/') + 1)).value_or(0);
-    session.owner = value_of<bus::Dict>(properties, "Owner");
-    session.adopted = flag_of(properties, "Adopted");
-    session.state = text_of(properties, "State");
-    session.level = text_of(properties, "Level");
-    session.grant = value_of<bus::Dict>(properties, "Grant");
     return session;
 }
 
@@ -270,20 +224,13 @@ const std::string& UserNames::name_of(std::uint32_t uid)
     return entry->second;
 }
 
-void UserNames::add_to(bus::Dict& owner)
-{
-    if (const auto& name = name_of(small_number_of(owner, "uid")); !name.empty()) {
-        owner.set("user", name);
-    }
-}
-
 Result<ManagerView> fetch_manager(bus::Client& client)
 {
     auto properties = client.properties(kManagerPath, kManagerInterface);
     if (!properties) {
         return fail(std::move(properties).error());
     }
-    auto levels = call_manager<std::vector<bus::Dict>>(client, "ListLevels", {});
+    auto levels = call_manager<std::vector<api::Level>>(client, "ListLevels", {});
     if (!levels) {
         return fail(std::move(levels).error());
     }
@@ -315,12 +262,13 @@ Result<World> fetch_world(bus::Client& client)
     for (std::size_t index = 0; index < world.sessions.size(); ++index) {
         auto& session = world.sessions[index];
         auto& listed = lists[index];
-        if (listed && listed->size() == 1 && listed->front().as<std::vector<bus::Dict>>() != nullptr) {
-            session.queue_pairs = *listed->front().as<std::vector<bus::Dict>>();
+        if (listed && listed->size() == 1) {
+            session.queue_pairs = api::from_value<std::vector<api::QueuePair>>(listed->front())
+                                      .value_or(std::vector<api::QueuePair>());
         } else if (!listed && listed.error().code != ErrorCode::UnknownSession) {    // it may have ended meanwhile
             return fail(std::move(listed).error());
         }
-        names.add_to(session.owner);
+        session.owner.user = names.name_of(session.owner.uid);
     }
     return world;
 }
@@ -363,7 +311,7 @@ Result<World> fetch_summary(bus::Client& client)
     if (sessions <= kFewSessions && queue_pairs <= kFewQueuePairs) {
         return fetch_world(client);
     }
-    auto counts = call_manager<std::vector<bus::Dict>>(client, "CountSessions", {});
+    auto counts = call_manager<std::vector<api::SessionCount>>(client, "CountSessions", {});
     if (!counts) {
         return fail(std::move(counts).error());
     }
@@ -375,7 +323,7 @@ std::uint64_t session_count(const World& world)
 {
     std::uint64_t sessions = world.sessions.size();
     for (const auto& count : world.session_counts) {
-        sessions += count.contains("uid") ? number_of(count, "sessions") : 0;
+        sessions += count.uid ? count.sessions.value_or(0) : 0;
     }
     return sessions;
 }
@@ -405,12 +353,12 @@ void for_each_sender(const World& world, const DeviceView& device, Take&& take)
     std::map<ElementPath, Known> known;
     for (const auto& session : world.sessions) {
         for (const auto& queue_pair : session.queue_pairs) {
-            const ElementPath leaf(text_of(queue_pair, "leaf"));
-            if (!leaf.empty() && text_of(queue_pair, "device") == key) {
+            const ElementPath leaf(queue_pair.leaf);
+            if (!leaf.empty() && queue_pair.device == key) {
                 Known& here = known[leaf];
-                here.process = number_of(session.owner, "pid");
+                here.process = session.owner.pid;
                 ++here.queue_pairs;
-                take(here.process, leaf, rate_of(queue_pair, "rate"));
+                take(here.process, leaf, queue_pair.rate ? std::optional(queue_pair.rate->rate) : std::nullopt);
             }
         }
     }

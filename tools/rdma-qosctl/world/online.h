@@ -22,36 +22,30 @@ inline constexpr const char* kSessionInterface = "org.rdmaqos1.Session";
 
 [[nodiscard]] Result<bus::Client> connect(const Context& context);
 
-// A Manager method with one result of type T.
+// What the daemon answered to this method cannot be read.
+[[nodiscard]] Error not_as_documented(std::string_view method);
+
+// A Manager method with one result: a T of D-Bus, a record or a list of records.
 template <typename T>
 [[nodiscard]] Result<T> call_manager(bus::Client& client, const std::string& method,
-                                     const std::vector<bus::Value>& arguments, std::chrono::milliseconds timeout = {});
+                                     const std::vector<bus::Value>& arguments, std::chrono::milliseconds timeout = {})
+{
+    const auto reply = client.call(kManagerPath, kManagerInterface, method, arguments, timeout);
+    if (!reply) {
+        return fail(reply.error());
+    }
+    auto result = reply->size() == 1 ? api::from_value<T>(reply->front()) : std::nullopt;
+    return result ? Result<T>(std::move(*result)) : fail(not_as_documented(method));
+}
 
 // A text as a file that the daemon may read, also when it came from a pipe.
 [[nodiscard]] Result<bus::FileDescriptor> as_file(const std::string& text);
 
-// Keys that are missing or of another type count as absent: an older or newer daemon is no error.
-[[nodiscard]] std::string text_of(const bus::Dict& dict, std::string_view key);
-[[nodiscard]] std::uint64_t number_of(const bus::Dict& dict, std::string_view key);
-[[nodiscard]] std::optional<std::uint64_t> find_number(const bus::Dict& dict, std::string_view key);
-// The largest there is, if it does not fit.
-[[nodiscard]] std::uint32_t small_number_of(const bus::Dict& dict, std::string_view key);
-[[nodiscard]] bool flag_of(const bus::Dict& dict, std::string_view key);
-// Of a level: whether it is only monitored (`mode: monitor`).
-[[nodiscard]] bool is_only_monitored(const bus::Dict& level);
-[[nodiscard]] std::vector<std::string> list_of(const bus::Dict& dict, std::string_view key);
-[[nodiscard]] std::vector<bus::Dict> dicts_of(const bus::Dict& dict, std::string_view key);
-// "burst: 64 KiB, packet: device default" of a queue pair's limit: an absent key is the device's own value.
-[[nodiscard]] std::string pacing_text(const bus::Dict& dict, std::string_view burst_key = "max-burst",
-                                      std::string_view packet_key = "typical-packet");
-[[nodiscard]] std::optional<Bandwidth> rate_of(const bus::Dict& dict, std::string_view key);
+// "burst: 64 KiB, packet: device default"
+[[nodiscard]] std::string pacing_text(const RateLimit& limit);
 
-// What the daemon answered to this method cannot be read.
-[[nodiscard]] Error not_as_documented(std::string_view method);
-
-// The Manager's property `Trial`; empty: there is none.
-[[nodiscard]] std::optional<TrialView> to_trial(const bus::Dict& dict);
-// Without the levels, which are no property.
+// Properties that are missing or of another type stay as they are: an older or newer daemon is no error. Without the
+// levels, which are no property.
 [[nodiscard]] ManagerView to_manager(const bus::Dict& properties);
 [[nodiscard]] DeviceView to_device(const bus::Dict& properties);
 [[nodiscard]] SessionView to_session(const std::string& path, const bus::Dict& properties);
@@ -62,8 +56,6 @@ class UserNames {
 public:
     // Empty: it has none.
     [[nodiscard]] const std::string& name_of(std::uint32_t uid);
-    // As `user`, if its `uid` has a name.
-    void add_to(bus::Dict& owner);
 
 private:
     std::map<std::uint32_t, std::string> names_;

@@ -4,28 +4,15 @@
 
 #include <fmt/format.h>
 
-#include "tools/rdma-qosctl/world/online.h"
-
 namespace rdmaqos::ctl {
 
-std::vector<OverrideView> overrides_of(const std::vector<bus::Dict>& levels)
+std::vector<OverrideView> overrides_of(const std::vector<api::Level>& levels)
 {
     std::vector<OverrideView> views;
     for (const auto& level : levels) {
-        const auto overrides = dicts_of(level, "overrides");
-        for (const auto& each : overrides) {
-            OverrideView view{text_of(level, "name"),
-                              text_of(each, "property"),
-                              text_of(each, "value"),
-                              text_of(each, "in-place-of"),
-                              {},
-                              text_of(each, "file")};
-            if (const auto until = find_number(each, "until")) {
-                view.transient.until = std::chrono::sys_seconds(std::chrono::seconds(*until));
-            }
-            view.transient.cgroup = text_of(each, "cgroup");
-            view.transient.owner = text_of(each, "owner");
-            views.push_back(std::move(view));
+        for (const auto& each : level.overrides) {
+            views.push_back({level.name, each.property, each.value, each.in_place_of,
+                             Transient{each.until, each.owner, each.cgroup}, each.file});
         }
     }
     return views;

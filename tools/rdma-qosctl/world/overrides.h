@@ -20,7 +20,7 @@ struct OverrideView {
 };
 
 // Those that the running daemon applies, in the order of its levels.
-[[nodiscard]] std::vector<OverrideView> overrides_of(const std::vector<bus::Dict>& levels);
+[[nodiscard]] std::vector<OverrideView> overrides_of(const std::vector<api::Level>& levels);
 
 // "rpc max-rate 10 Gbit/s in place of 25 Gbit/s"
 [[nodiscard]] std::string change_in_words(const OverrideView& view);

@@ -149,23 +149,22 @@ void find_in_tree(const DeviceView& device, std::vector<Problem>& problems)
     }
 }
 
-void find_monitored_levels(const std::vector<bus::Dict>& levels, std::vector<Problem>& problems)
+void find_monitored_levels(const std::vector<api::Level>& levels, std::vector<Problem>& problems)
 {
     for (const auto& level : levels) {
         if (is_only_monitored(level)) {
-            const std::uint64_t unregistered = number_of(level, "unregistered");
+            const std::uint32_t unregistered = level.unregistered;
             problems.push_back(
                 {false,
                  fmt::format("level {} is only monitored, for {} of {}{}: nothing is written to a device for it",
-                             text_of(level, "name"),
-                             counted(number_of(level, "queue-pairs") - unregistered, "queue pair"),
-                             counted(number_of(level, "sessions"), "session"),
+                             level.name, counted(level.queue_pairs - unregistered, "queue pair"),
+                             counted(level.sessions, "session"),
                              unregistered == 0 ? ""
                                                : fmt::format(" and {} of programs that did not register",
                                                              counted(unregistered, "queue pair"))),
                  fmt::format("set its `mode: enforce` in the policy and reload, when `rdma-qosctl {}` shows the queue "
                              "pairs that you expect",
-                             unregistered == 0 ? "sessions" : "qps --level " + text_of(level, "name"))});
+                             unregistered == 0 ? "sessions" : "qps --level " + level.name)});
         }
     }
 }
@@ -178,8 +177,8 @@ void find_without_level(const World& world, std::vector<Problem>& problems)
                             fmt::format("{} of {} {} no level since {} (revision {}); they had {}, {}",
                                         counted(lost.queue_pairs, "queue pair"), counted(lost.sessions, "session"),
                                         lost.queue_pairs == 1 ? "has" : "have", utc_text(at), lost.revision, lost.level,
-                                        loss_in_words(lost.reason, lost.renamed_to)),
-                            advice_on_loss(lost.level, lost.reason, lost.renamed_to)});
+                                        loss_in_words(lost)),
+                            advice_on_loss(lost)});
     }
 }
 
@@ -194,16 +193,16 @@ Unheld find_unenforced(const World& world)
     Unheld result;
     std::map<std::string, std::size_t> reasons;
     for (const auto& count : world.session_counts) {
-        if (const std::string cause = text_of(count, "cause"); !cause.empty() && is_asked_for(cause)) {
-            result.queue_pairs += number_of(count, "queue-pairs");
-            reasons[fmt::format("cause `{}`", cause)] += number_of(count, "queue-pairs");
+        if (!count.cause.empty() && is_asked_for(count.cause)) {
+            result.queue_pairs += count.queue_pairs.value_or(0);
+            reasons[fmt::format("cause `{}`", count.cause)] += count.queue_pairs.value_or(0);
         }
     }
     for (const auto& session : world.sessions) {
         for (const auto& queue_pair : session.queue_pairs) {
-            if (!flag_of(queue_pair, "enforced") && is_asked_for(text_of(queue_pair, "cause"))) {
+            if (!queue_pair.enforced && is_asked_for(queue_pair.cause)) {
                 ++result.queue_pairs;
-                ++reasons[text_of(queue_pair, "reason")];
+                ++reasons[queue_pair.reason];
             }
         }
     }
@@ -235,8 +234,8 @@ std::vector<Problem> find_problems(const World& world)
         if (session.state == "detached") {
             problems.push_back(
                 {false,
-                 fmt::format("session {} (pid {}, {}) is detached: its device went away", session.id,
-                             number_of(session.owner, "pid"), text_of(session.owner, "command")),
+                 fmt::format("session {} (pid {}, {}) is detached: its device went away", session.id, session.owner.pid,
+                             session.owner.command),
                  session.adopted
                      ? "it is adopted again when its process opens a device again"
                      : "its process must attach its queue pairs again when the device is back; restart it if "
@@ -244,8 +243,8 @@ std::vector<Problem> find_problems(const World& world)
         }
     }
     for (const auto& count : world.session_counts) {
-        if (text_of(count, "state") == "detached") {
-            const std::uint64_t sessions = number_of(count, "sessions");
+        if (count.state == "detached") {
+            const std::uint64_t sessions = count.sessions.value_or(0);
             problems.push_back({false,
                                 fmt::format("{} {} detached: the device went away", counted(sessions, "session"),
                                             sessions == 1 ? "is" : "are"),

@@ -53,9 +53,8 @@ Diagnostics to_diagnostics(const std::vector<api::Diagnostic>& records)
     return {std::move(kept), errors, warnings, 0};
 }
 
-ReloadView to_reload(const bus::Dict& dict)
+ReloadView to_reload(api::Reload reload)
 {
-    auto reload = api::read<api::Reload>(dict);
     return {reload.accepted,
             std::move(reload.revision),
             diagnostics_of(reload),
@@ -67,9 +66,8 @@ ReloadView to_reload(const bus::Dict& dict)
             std::move(reload.ended_trial)};
 }
 
-PlanReport to_plan_report(const bus::Dict& dict)
+PlanReport to_plan_report(api::Plan plan)
 {
-    auto plan = api::read<api::Plan>(dict);
     PlanReport report;
     report.accepted = plan.accepted;
     report.diagnostics = diagnostics_of(plan);
@@ -79,9 +77,9 @@ PlanReport to_plan_report(const bus::Dict& dict)
     report.more_changes = plan.changes_omitted;
     UserNames names;
     for (auto& session : plan.sessions) {
-        const std::string& user = names.name_of(session.uid);
-        report.sessions.push_back({std::move(session), user});
+        session.user = names.name_of(session.uid);
     }
+    report.sessions = std::move(plan.sessions);
     report.lost_levels = std::move(plan.lost_levels);
     report.plans = std::move(plan.devices);
     report.left_out = std::move(plan.left_out);

@@ -15,9 +15,9 @@
 namespace rdmaqos::ctl {
 
 [[nodiscard]] Diagnostics to_diagnostics(const std::vector<api::Diagnostic>& records);
-[[nodiscard]] ReloadView to_reload(const bus::Dict& dict);
+[[nodiscard]] ReloadView to_reload(api::Reload reload);
 // The answer of Plan, without a note.
-[[nodiscard]] PlanReport to_plan_report(const bus::Dict& dict);
+[[nodiscard]] PlanReport to_plan_report(api::Plan plan);
 
 [[nodiscard]] api::Finding to_record(const JudgedFinding& judged);    // without its device
 [[nodiscard]] api::LeftOut to_record(const LeftOutDevice& device);

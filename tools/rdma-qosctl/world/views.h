@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "lib/api/device.h"
+#include "lib/api/policy.h"
 #include "lib/api/report.h"
+#include "lib/api/session.h"
 #include "lib/base/diagnostic.h"
 #include "lib/base/units.h"
 #include "lib/bus/value.h"
@@ -37,17 +39,6 @@ struct ReloadView {
     std::string ended_trial{};               // revision of the trial that it has ended; empty: there was none
 };
 
-// A policy in force for a while.
-struct TrialView {
-    std::string revision;
-    std::string goes_back_to;     // revision of the policy before
-    std::string file_revision;    // of policy.yaml alone when the trial began; empty: it was not there
-    std::uint64_t seconds_left = 0;
-    std::string user;    // who began it: a name, or "uid 1000"
-    std::uint64_t pid = 0;
-    std::string command;
-};
-
 struct ManagerView {
     std::string version;
     std::vector<std::string> features;
@@ -59,9 +50,9 @@ struct ManagerView {
     std::vector<api::RefusedDevice> refused_devices;
     std::vector<api::StateFailure> state_failures;
     std::vector<std::string> released_devices;    // let go of by `rdma-qosctl release`
-    std::vector<bus::Dict> levels;                // keys of docs/dbus.md, "ListLevels"
+    std::vector<api::Level> levels;
     api::Adoption adoption;
-    std::optional<TrialView> trial{};
+    std::optional<api::Trial> trial{};
     bus::Counts statistics;
 };
 
@@ -115,12 +106,12 @@ struct DeviceView {
 
 struct SessionView {
     std::uint64_t id = 0;    // the last part of its object path
-    bus::Dict owner;         // keys of docs/dbus.md, "Owner"; and `user`, the name of its uid on this host
+    api::Owner owner;
     bool adopted = false;    // its process did not register
     std::string state;       // "active", "detached"
     std::string level;
-    bus::Dict grant;                       // "Keys of a grant"
-    std::vector<bus::Dict> queue_pairs;    // "Keys of a result"
+    api::Grant grant;
+    std::vector<api::QueuePair> queue_pairs;
 };
 
 // What the policy's files on the disk say now, whatever is in force.
@@ -134,13 +125,8 @@ struct World {
     std::chrono::system_clock::time_point at{};    // when the daemon was asked
     std::vector<DeviceView> devices;               // by name and port
     std::vector<SessionView> sessions;             // by id
-    // Keys of docs/dbus.md, "Counts of sessions"; in place of `sessions` where there are too many to list.
-    std::vector<bus::Dict> session_counts{};
-    std::vector<bus::Dict> host_counts;    // keys of docs/dbus.md, "Counts of queue pairs"; empty: not asked for
-};
-
-struct MovedSession : api::SessionChange {
-    std::string user{};    // the name of its uid on this host; empty: it has none
+    std::vector<api::SessionCount> session_counts{};    // in place of `sessions` where there are too many to list
+    std::vector<api::HostCount> host_counts;            // empty: not asked for
 };
 
 struct PlanReport {
@@ -153,7 +139,7 @@ struct PlanReport {
     std::vector<api::LevelChange> levels;    // none offline, as the next four
     std::vector<api::PartChange> changes;    // of rules, port groups and partitions
     std::uint64_t more_changes = 0;          // that the daemon left out
-    std::vector<MovedSession> sessions;
+    std::vector<api::SessionChange> sessions;
     std::vector<api::LevelLoss> lost_levels;
     std::vector<api::DevicePlan> plans;
     std::vector<api::LeftOut> left_out;

@@ -14,7 +14,6 @@
 #include "tools/rdma-qosctl/world/host.h"
 #include "tools/rdma-qosctl/world/lost_levels.h"
 #include "tools/rdma-qosctl/world/online.h"
-#include "tools/rdma-qosctl/world/overrides.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -34,12 +33,11 @@ const DeviceView* device_of(const World& world, const std::string& key)
 }
 
 // nullptr: the running policy has no such level.
-const bus::Dict* find_level(const World& world, std::string_view name)
+const api::Level* find_level(const World& world, std::string_view name)
 {
     const auto& levels = world.manager.levels;
-    const auto found = std::find_if(levels.begin(), levels.end(), [&](const bus::Dict& level) {
-        return equals_ignoring_case(text_of(level, "name"), name);
-    });
+    const auto found = std::ranges::find_if(
+        levels, [&](const api::Level& level) { return equals_ignoring_case(level.name, name); });
     return found == levels.end() ? nullptr : &*found;
 }
 
@@ -47,12 +45,12 @@ const bus::Dict* find_level(const World& world, std::string_view name)
 std::string owner_of_cap(const World& world, const std::string& path)
 {
     for (const auto& level : world.manager.levels) {
-        if (text_of(level, "class") == path) {
-            const auto overrides = overrides_of({level});
-            const auto cap = std::ranges::find(overrides, "max-rate", &OverrideView::property);
-            return fmt::format(
-                "`max-rate` of level {}{}", text_of(level, "name"),
-                cap == overrides.end() ? "" : fmt::format(" (overridden: without that it is {})", cap->in_place_of));
+        if (level.class_path == path) {
+            const auto cap = std::ranges::find(level.overrides, "max-rate", &api::Override::property);
+            return fmt::format("`max-rate` of level {}{}", level.name,
+                               cap == level.overrides.end()
+                                   ? ""
+                                   : fmt::format(" (overridden: without that it is {})", cap->in_place_of));
         }
     }
     const std::string name(ElementPath(path).name());
@@ -183,7 +181,7 @@ void judge_paced_outside(WhyLeaf& leaf)
 void judge_outside(const World& world, const SessionView& session, const std::string& cause, WhyLeaf& leaf)
 {
     const DeviceView* device = device_of(world, leaf.device);
-    const bus::Dict* level = find_level(world, leaf.level);
+    const api::Level* level = find_level(world, leaf.level);
     if (leaf.paced && device != nullptr && leaf.lost_level.empty()) {
         judge_paced_outside(leaf);
         return;
@@ -210,11 +208,11 @@ void judge_outside(const World& world, const SessionView& session, const std::st
         leaf.advice = fmt::format("`rdma-qosctl enable {}` places it again", leaf.device);
     } else if (cause == "level-monitor") {
         leaf.advice = fmt::format("set `mode: enforce` of level {} in the policy and reload", leaf.level);
-    } else if (cause == "nothing-asked" || (cause.empty() && level != nullptr && text_of(*level, "class").empty())) {
+    } else if (cause == "nothing-asked" || (cause.empty() && level != nullptr && level->class_path.empty())) {
         leaf.advice = fmt::format("level {} has no `schedule`: give it one, or ask for a level that has "
                                   "(`rdma-qosctl levels`)",
                                   leaf.level);
-    } else if (level != nullptr && level->contains("per-queue-pair-max-rate") && text_of(*level, "class").empty()) {
+    } else if (level != nullptr && level->per_queue_pair_max_rate && level->class_path.empty()) {
         leaf.advice = fmt::format("`rdma-qosctl devices {}` shows under `pacing` what the device can hold",
                                   leaf.device);
     } else if (device != nullptr && device->attach_mode == "none") {
@@ -262,8 +260,8 @@ void judge_crowded(const World& world, WhyLeaf& leaf)
     leaf.verdict = fmt::format(
         "crowded: {} has share {} of {}; {}", step->path, std::max(1U, *step->share), step->share_of,
         step->siblings.size() == 1 ? "one other sends too" : fmt::format("{} others send too", step->siblings.size()));
-    const bus::Dict* level = find_level(world, leaf.level);
-    const bool in_class = level != nullptr && ElementPath(step->path).parent().text() == text_of(*level, "class");
+    const api::Level* level = find_level(world, leaf.level);
+    const bool in_class = level != nullptr && ElementPath(step->path).parent().text() == level->class_path;
     leaf.advice = in_class ? fmt::format("the class itself is full: raise the share, `min-rate` or `max-rate` of level "
                                          "{}, or move some of its {} processes to another level",
                                          leaf.level, step->siblings.size() + 1)
@@ -392,15 +390,15 @@ struct Group {
 // Of this session, which are counted among those of the port.
 std::uint32_t own_outside(const SessionView& session, const std::string& device)
 {
-    return static_cast<std::uint32_t>(std::ranges::count_if(session.queue_pairs, [&](const bus::Dict& queue_pair) {
-        return text_of(queue_pair, "device") == device && text_of(queue_pair, "leaf").empty();
+    return static_cast<std::uint32_t>(std::ranges::count_if(session.queue_pairs, [&](const auto& queue_pair) {
+        return queue_pair.device == device && queue_pair.leaf.empty();
     }));
 }
 
 // `tree` is nullptr for a device that is gone.
 WhyLeaf explain_group(const World& world, const SessionView& session, const Group& group,
-                      const std::vector<const bus::Dict*>& queue_pairs, const std::vector<bus::Dict>& outside,
-                      const ActiveTree* tree)
+                      const std::vector<const api::QueuePair*>& queue_pairs,
+                      const std::vector<api::HostQueuePair>& outside, const ActiveTree* tree)
 {
     WhyLeaf leaf;
     leaf.device = group.device;
@@ -410,20 +408,21 @@ WhyLeaf explain_group(const World& world, const SessionView& session, const Grou
     std::uint64_t paced_kbps = 0;
     std::vector<std::optional<Bandwidth>> rates;
     for (const auto* queue_pair : queue_pairs) {
-        leaf.queue_pairs.push_back(number_of(*queue_pair, "number"));
-        const auto rate = rates.emplace_back(rate_of(*queue_pair, "rate"));
-        all_paced = all_paced && rate.has_value();
-        paced_kbps += rate ? rate->kbps() : 0;
-        const std::string pacing = pacing_text(*queue_pair);
+        leaf.queue_pairs.push_back(queue_pair->number);
+        const RateLimit limit = queue_pair->rate.value_or(RateLimit{});
+        rates.push_back(queue_pair->rate ? std::optional(limit.rate) : std::nullopt);
+        all_paced = all_paced && queue_pair->rate.has_value();
+        paced_kbps += limit.rate.kbps();
+        const std::string pacing = pacing_text(limit);
         leaf.pacing = leaf.pacing.empty() || leaf.pacing == pacing ? pacing : "burst and packet: various";
-        leaf.remark = leaf.remark.empty() ? text_of(*queue_pair, "reason") : leaf.remark;
+        leaf.remark = leaf.remark.empty() ? queue_pair->reason : leaf.remark;
     }
     if (all_paced) {
         leaf.paced = Bandwidth::from_kbps(paced_kbps);
     }
-    if (group.cause == "no-level" && queue_pairs.front()->contains("lost-level")) {
-        leaf.lost_level = text_of(*queue_pairs.front(), "lost-level");
-        leaf.advice = advice_on_loss(*queue_pairs.front());
+    if (const auto& lost = queue_pairs.front()->lost; lost && group.cause == "no-level") {
+        leaf.lost_level = lost->level;
+        leaf.advice = advice_on_loss(*lost);
     }
     const ElementPath path(group.leaf);
     if (tree != nullptr) {
@@ -462,9 +461,9 @@ std::optional<std::uint64_t> queue_pair_number(std::string_view target, std::str
 bool has_queue_pair(const World& world, const SessionView& session, std::uint64_t number, const std::string& device)
 {
     const DeviceView* named = device_of(world, device);
-    return std::any_of(session.queue_pairs.begin(), session.queue_pairs.end(), [&](const bus::Dict& queue_pair) {
-        return number_of(queue_pair, "number") == number &&
-               (device.empty() || (named != nullptr && named->key() == text_of(queue_pair, "device")));
+    return std::ranges::any_of(session.queue_pairs, [&](const auto& queue_pair) {
+        return queue_pair.number == number &&
+               (device.empty() || (named != nullptr && named->key() == queue_pair.device));
     });
 }
 
@@ -505,21 +504,21 @@ void judge_by_use(const World& world, const std::vector<PortUse>& ports, std::ve
     }
 }
 
-WhySession explain_session(const World& world, const SessionView& session, const std::vector<bus::Dict>& outside)
+WhySession explain_session(const World& world, const SessionView& session,
+                           const std::vector<api::HostQueuePair>& outside)
 {
     WhySession result;
     result.session = session;
-    std::map<Group, std::vector<const bus::Dict*>> groups;
+    std::map<Group, std::vector<const api::QueuePair*>> groups;
     for (const auto& queue_pair : session.queue_pairs) {
-        groups[{text_of(queue_pair, "device"), text_of(queue_pair, "leaf"), text_of(queue_pair, "level"),
-                text_of(queue_pair, "cause"),
-                text_of(queue_pair, "cause") == "no-level" ? text_of(queue_pair, "reason") : ""}]
+        groups[{queue_pair.device, queue_pair.leaf, queue_pair.level, queue_pair.cause,
+                queue_pair.cause == "no-level" ? queue_pair.reason : ""}]
             .push_back(&queue_pair);
     }
     std::map<std::string, ActiveTree> trees;    // by the key of the device
     for (const auto& [group, queue_pairs] : groups) {
         if (const DeviceView* device = device_of(world, group.device); device != nullptr) {
-            trees.try_emplace(group.device, world, *device, number_of(session.owner, "pid"));
+            trees.try_emplace(group.device, world, *device, session.owner.pid);
         }
         const auto tree = trees.find(group.device);
         result.leaves.push_back(
@@ -527,8 +526,8 @@ WhySession explain_session(const World& world, const SessionView& session, const
     }
     if (groups.empty()) {
         result.note = "no queue pair is attached: what it sends is outside the tree";
-        if (session.grant.contains("lost-level")) {
-            result.advice = advice_on_loss(session.grant);
+        if (session.grant.lost) {
+            result.advice = advice_on_loss(*session.grant.lost);
         }
     }
     return result;
@@ -548,7 +547,7 @@ std::vector<const SessionView*> sessions_of(const World& world, const std::strin
         }
     };
     if (number) {
-        collect([&](const SessionView& session) { return number_of(session.owner, "pid") == *number; });
+        collect([&](const SessionView& session) { return session.owner.pid == *number; });
         if (found.empty()) {
             collect([&](const SessionView& session) { return has_queue_pair(world, session, *number, ""); });
         }
@@ -559,7 +558,7 @@ std::vector<const SessionView*> sessions_of(const World& world, const std::strin
     }
     if (found.empty()) {
         collect([&](const SessionView& session) {
-            const std::string unit = text_of(session.owner, "unit");
+            const std::string& unit = session.owner.unit;
             return !unit.empty() && (unit == target || glob_matches(target, unit));
         });
     }

@@ -95,13 +95,13 @@ struct WhyReport {
     std::vector<PortUse> ports;    // of the devices in use, where there are counters
     // Without a session, and of adopted processes what was not adopted:
     std::string note;                      // a sentence
-    std::vector<bus::Dict> queue_pairs;    // as in docs/dbus.md, "Queue pairs of the host"
+    std::vector<api::HostQueuePair> queue_pairs;
     std::vector<std::string> advice;
 };
 
 // `outside`: queue pairs of the host that are in no leaf, by which to say whose they are; may be empty.
 [[nodiscard]] WhySession explain_session(const World& world, const SessionView& session,
-                                         const std::vector<bus::Dict>& outside = {});
+                                         const std::vector<api::HostQueuePair>& outside = {});
 
 // Takes back `Crowded` where the port transmits too little now for anybody to take from it.
 void judge_by_use(const World& world, const std::vector<PortUse>& ports, std::vector<WhySession>& sessions);
