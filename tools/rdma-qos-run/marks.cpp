@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "lib/api/policy.h"
 #include "lib/bus/client.h"
 #include "lib/bus/names.h"
 
@@ -29,20 +30,6 @@ constexpr Name kNames[] = {
     {"MV2_DEFAULT_SERVICE_LEVEL", Meaning::ServiceLevel},
 };
 
-std::optional<std::uint8_t> byte_of(const bus::Dict& dict, std::string_view key)
-{
-    const auto* value = dict.find(key);
-    const auto number = value != nullptr ? value->as_unsigned() : std::nullopt;
-    return number ? std::optional(static_cast<std::uint8_t>(*number)) : std::nullopt;
-}
-
-std::string text_of(const bus::Dict& dict, std::string_view key)
-{
-    const auto* value = dict.find(key);
-    const auto* text = value != nullptr ? value->as<std::string>() : nullptr;
-    return text != nullptr ? *text : "";
-}
-
 }    // namespace
 
 Result<Marks> ask_marks(const fs::path& root, const std::string& level)
@@ -65,9 +52,8 @@ Result<Marks> ask_marks(const fs::path& root, const std::string& level)
     if (paths == nullptr || paths->empty()) {
         return fail(ErrorCode::Internal, "QueryPath was answered with something else than documented");
     }
-    const bus::Dict& path = paths->front();
-    return Marks{text_of(path, "level"), byte_of(path, "sl"), text_of(path, "sl-source") == "host",
-                 byte_of(path, "traffic-class")};
+    const auto path = api::read<api::PathAnswer>(paths->front());
+    return Marks{path.level, path.sl, path.sl_source == "host", path.traffic_class};
 }
 
 HostLinks links_of_host()
