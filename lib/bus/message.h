@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -204,26 +203,11 @@ public:
         writer_.put(value);
         close();
     }
-    // Nothing for an empty optional: a key that does not apply is absent.
-    template <typename T>
-    void set(const char* key, const std::optional<T>& value)
-    {
-        if (value) {
-            set(key, *value);
-        }
-    }
     void set(const char* key, const Value& value)
     {
         open(key, signature(value).c_str());
         writer_.put(value);
         close();
-    }
-    // Not for an empty text.
-    void set_text(const char* key, const std::string& text)
-    {
-        if (!text.empty()) {
-            set(key, text);
-        }
     }
 
     // For a value that is itself written piece by piece.
