@@ -7,9 +7,9 @@
 #include <tuple>
 #include <utility>
 
+#include "policy/load/policy_reader.h"
 #include "policy/load/show_config.h"
 #include "policy/load/show_config_yaml.h"
-#include "policy/load/policy_reader.h"
 #include "policy/model/name_service.h"
 #include "tests/fuzz/support/reader_checks.h"
 #include "tests/libfuzzer/fuzzer.h"

@@ -1,5 +1,5 @@
-// The JSON schemas that docgen draws are as a strict validator wants them (ajv with `strict: true`): each has an `$id`, and
-// nothing in them could be a mistake of whoever wrote them.
+// The JSON schemas that docgen draws are as a strict validator wants them (ajv with `strict: true`): each has an `$id`,
+// and nothing in them could be a mistake of whoever wrote them.
 #include <array>
 #include <filesystem>
 #include <fstream>

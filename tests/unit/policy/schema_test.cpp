@@ -1,5 +1,5 @@
-// The JSON schemas that docgen draws and the readers agree: both are fed the shipped files, the examples of the documents, the
-// inputs of the golden diagnostics, and generated objects with every key and many good and bad values.
+// The JSON schemas that docgen draws and the readers agree: both are fed the shipped files, the examples of the
+// documents, the inputs of the golden diagnostics, and generated objects with every key and many good and bad values.
 //
 // A file is judged in parts, each entry of a list for itself, so that one mistake does not hide another. What the
 // reader refuses the schema must refuse, but for the exceptions of schema_exceptions.cpp; what the reader takes the

@@ -121,10 +121,10 @@ struct FilesView {
 
 struct World {
     ManagerView manager;
-    std::optional<FilesView> files{};              // empty: not asked for, or they cannot be read by whoever asks
-    std::chrono::system_clock::time_point at{};    // when the daemon was asked
-    std::vector<DeviceView> devices;               // by name and port
-    std::vector<SessionView> sessions;             // by id
+    std::optional<FilesView> files{};                   // empty: not asked for, or they cannot be read by whoever asks
+    std::chrono::system_clock::time_point at{};         // when the daemon was asked
+    std::vector<DeviceView> devices;                    // by name and port
+    std::vector<SessionView> sessions;                  // by id
     std::vector<api::SessionCount> session_counts{};    // in place of `sessions` where there are too many to list
     std::vector<api::HostCount> host_counts;            // empty: not asked for
 };

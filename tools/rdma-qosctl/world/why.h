@@ -94,7 +94,7 @@ struct WhyReport {
     std::vector<WhySession> sessions;
     std::vector<PortUse> ports;    // of the devices in use, where there are counters
     // Without a session, and of adopted processes what was not adopted:
-    std::string note;                      // a sentence
+    std::string note;    // a sentence
     std::vector<api::HostQueuePair> queue_pairs;
     std::vector<std::string> advice;
 };
