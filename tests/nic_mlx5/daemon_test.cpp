@@ -479,7 +479,7 @@ bus::Client connect_as(const Daemon& daemon, uid_t uid)
 
 TEST(Mlx5Daemon, DeviceFilesOfAUserLeaveDescriptorsForOthers)
 {
-    constexpr std::size_t kDescriptors = 400;
+    constexpr std::size_t kDescriptors = 280;
     constexpr std::size_t kMostPrograms = kDescriptors / 2;    // nobody gets more than remain for all others
     const TempDir dir;
     dir.write("rdma-qosd", fmt::format("#!/bin/sh\nulimit -n {}\nexec {} \"$@\"\n", kDescriptors, RDMAQOS_DAEMON));
