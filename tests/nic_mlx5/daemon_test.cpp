@@ -2,22 +2,16 @@
 // kernel and firmware, and on a real kernel, where it plays the firmware alone (tests/kernel); on firmware that
 // isolates user contexts, and that does not. What is expected is read from the emulator, never from the daemon.
 #include <chrono>
-#include <filesystem>
-#include <optional>
 #include <thread>
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "lib/mlx5/prm.h"
 #include "lib/nic_mlx5/uverbs.h"
 #include "tests/nic_mlx5/program.h"
-#include "tests/support/temp_dir.h"
 
 namespace rdmaqos::test {
 namespace {
@@ -462,52 +456,6 @@ qos-levels:
         }
     }
     EXPECT_EQ(speed, "40000000");    // kbit/s
-}
-
-// A thread of this process may be another user while the process stays the owner of its queue pairs.
-bus::Client connect_as(const Daemon& daemon, uid_t uid)
-{
-    std::optional<bus::Client> client;
-    std::thread([&] {
-        // Not setresuid(), which takes all threads of the process along.
-        if (syscall(SYS_setresgid, uid, uid, uid) == 0 && syscall(SYS_setresuid, uid, uid, uid) == 0) {
-            client.emplace(daemon.direct());
-        }
-    }).join();
-    return std::move(client.value());
-}
-
-TEST(Mlx5Daemon, DeviceFilesOfAUserLeaveDescriptorsForOthers)
-{
-    constexpr std::size_t kDescriptors = 280;
-    constexpr std::size_t kMostPrograms = kDescriptors / 2;    // nobody gets more than remain for all others
-    const TempDir dir;
-    dir.write("rdma-qosd", fmt::format("#!/bin/sh\nulimit -n {}\nexec {} \"$@\"\n", kDescriptors, RDMAQOS_DAEMON));
-    std::filesystem::permissions(dir.path() / "rdma-qosd", std::filesystem::perms::owner_all);
-    DaemonOptions options = on_emulator();
-    options.program = dir.path() / "rdma-qosd";
-    const Daemon daemon(options);
-    auto client = connect_as(daemon, 4711);
-    std::vector<world> worlds;
-    std::string refusal = "absent";
-    while (refusal == "absent" && worlds.size() < kMostPrograms) {
-        bus::Dict request;
-        request.set("level", "bulk");
-        const auto session = register_session(client, request);
-        ASSERT_TRUE(session.has_value()) << to_string(session.error());
-        ASSERT_TRUE(open_world_of(&worlds.emplace_back(), "mlx5_0"));
-        world& own = worlds.back();
-        const auto results = test::attach(client, session->path,
-                                          {request_for(own, qp_in_state(&own, IBV_QPT_RC, IBV_QPS_RTS))});
-        ASSERT_TRUE(results.has_value()) << to_string(results.error());
-        refusal = text_of(results->at(0), "error");
-    }
-    EXPECT_EQ(refusal, "org.freedesktop.DBus.Error.LimitsExceeded") << worlds.size() << " device files";
-    EXPECT_GT(worlds.size(), 10U);
-    Program of_root(daemon, "rpc");
-    EXPECT_NO_THROW(of_root.join(IBV_QPT_RC)) << "root's own";
-    auto other = connect_as(daemon, 4712);
-    EXPECT_TRUE(register_session(other, {}).has_value()) << "another user's";
 }
 
 }    // namespace
