@@ -79,6 +79,17 @@ struct Key {
     bool required = false;
 };
 
+// Null: none of them has this name.
+[[nodiscard]] constexpr const Key* find_key(std::span<const Key> keys, std::string_view name)
+{
+    for (const Key& each : keys) {
+        if (each.name == name) {
+            return &each;
+        }
+    }
+    return nullptr;
+}
+
 // How what two files say of it is put together, and whether a later one can take a key back with null.
 enum class Merge : std::uint8_t { Whole, ByName, KeyByKey };
 
@@ -90,15 +101,7 @@ struct Object {
     Merge merge = Merge::Whole;
     std::string_view sentence = {};
 
-    [[nodiscard]] const Key* find(std::string_view key) const
-    {
-        for (const Key& each : keys) {
-            if (each.name == key) {
-                return &each;
-            }
-        }
-        return nullptr;
-    }
+    [[nodiscard]] constexpr const Key* find(std::string_view key) const { return find_key(keys, key); }
 };
 
 // A kind of file.

@@ -119,7 +119,7 @@ Mapping::Mapping(Context& context, const Node& node, std::string_view what, std:
     }
     for (std::size_t i = 0; i + 1 < node.children.size(); i += 2) {
         const Node& key = node.children[i];
-        if (std::ranges::find(known, key.text, &keys::Key::name) == known.end() && key.text != also) {
+        if (keys::find_key(known, key.text) == nullptr && key.text != also) {
             has_unknown_keys_ = true;
             const auto names = names_of(known);
             context.error(key, fmt::format("unknown key `{}` in {}", shortened(key.text), what),
@@ -131,8 +131,7 @@ Mapping::Mapping(Context& context, const Node& node, std::string_view what, std:
 std::optional<Field> Mapping::find(std::string_view key) const
 {
     if (const Node* value = valid_ ? find_value(node_, key) : nullptr) {
-        const auto row = std::ranges::find(known_, key, &keys::Key::name);
-        return Field{key, value, row == known_.end() ? nullptr : &*row};
+        return Field{key, value, keys::find_key(known_, key)};
     }
     return std::nullopt;
 }

@@ -3,12 +3,13 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "lib/base/file.h"
 #include "policy/keys/objects.h"
 #include "tools/docgen/page.h"
 #include "tools/docgen/schema.h"
@@ -20,23 +21,18 @@ namespace fs = std::filesystem;
 
 std::string read(const fs::path& path)
 {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    if (!file) {
-        throw std::runtime_error(fmt::format("cannot read {}", path.string()));
+    auto text = read_regular_file(path, kMaxConfigFileSize);
+    if (!text) {
+        throw std::runtime_error(to_string(text.error()));
     }
-    return text.str();
+    return std::move(*text);
 }
 
 void write(const fs::path& path, const std::string& text)
 {
     fs::create_directories(path.parent_path());
-    std::ofstream file(path, std::ios::binary);
-    file << text;
-    file.close();
-    if (!file) {
-        throw std::runtime_error(fmt::format("cannot write {}", path.string()));
+    if (const auto written = write_file_atomically(path, text); !written) {
+        throw std::runtime_error(to_string(written.error()));
     }
 }
 
