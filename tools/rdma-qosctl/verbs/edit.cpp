@@ -155,11 +155,11 @@ private:
         if (!read.value) {
             return refuse(invalid_policy(read.diagnostics, "the edited policy"));
         }
-        const std::string begun = file_.revision();
+        const std::optional<std::string> begun = file_.before();
         if (auto again = file_.read(); !again) {
             return fail(again.error());
         }
-        if (file_.revision() != begun) {
+        if (file_.before() != begun) {
             return fail(
                 ErrorCode::InvalidArgument,
                 fmt::format("{} was changed by somebody else in the meantime, and stays as it is", place_.string()));
