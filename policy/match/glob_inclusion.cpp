@@ -17,8 +17,8 @@ bool is_opaque(std::string_view pattern)
     return pattern.find_first_of(kOpaque) != std::string_view::npos;
 }
 
-// A pattern without opaque characters that matches all that `pattern` does, read as a glob or as it is written: a "*"
-// in the place of everything from the first bracket or backslash to the last one.
+// A pattern without opaque characters that matches all that `pattern` does, read as a glob or as it is written:
+// everything from the first bracket or backslash to the last one is replaced by a "*".
 std::string without_opaque(const std::string& pattern)
 {
     const auto first = pattern.find_first_of(kOpaque);

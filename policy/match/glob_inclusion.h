@@ -26,8 +26,8 @@ using Globs = std::span<const std::string>;
 // Nothing matches both.
 [[nodiscard]] bool surely_disjoint(Globs a, Globs b, Effort& effort);
 
-// A text that the pattern matches, with `for_star` in the place of each "*"; empty if that is all there is to it. The
-// pattern itself if it has a bracket expression or a backslash: a text that name_matches() takes.
+// A text that the pattern matches, with each "*" replaced by `for_star`, which may leave nothing. A pattern with a
+// bracket expression or a backslash is its own example: name_matches() takes it as it is written.
 [[nodiscard]] std::string example_of(const std::string& pattern, std::string_view for_star);
 
 }    // namespace rdmaqos
