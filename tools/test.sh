@@ -19,6 +19,7 @@
 #   sequences     500 random sequences of what administrators and hosts do; optimised     20 min
 #   kernel-clients  programs there that are adopted, launched, or use the library       8 min
 #   e2e           * in containers with systemd, D-Bus and polkit (needs root)           3 min
+#   neighbours    OpenSM, Slurm, clients of D-Bus as Debian has them, in containers     25 min
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
 #   bytes         traffic of stock programs against what policies predict, while a compiler runs; optimised  20 min
@@ -37,7 +38,7 @@ set -euo pipefail
 . "$project_dir/tools/debian.sh"
 
 default_groups=(unit integration fuzz scripts)
-extra_groups=(format attack kernel faults sequences kernel-faults kernel-clients e2e tsan fuzz-long bytes rdma-core soak bench package arm64 html lint clean-root)
+extra_groups=(format attack kernel faults sequences kernel-faults kernel-clients e2e neighbours tsan fuzz-long bytes rdma-core soak bench package arm64 html lint clean-root)
 # What depends on the system: --full runs it on each release.
 groups_of_releases=(kernel e2e package clean-root)
 own_release=$(debian_here)
@@ -314,6 +315,23 @@ run_group()
             run_tap e2e "$project_dir/build/release/e2e/results.tap" "$project_dir/tests/e2e/run.sh" \
                 "$project_dir/build/release"
             ;;
+        neighbours)
+            build_once release e2e_programs
+            # A boot that installs packages of its own is a neighbour's.
+            local boot boots=()
+            for boot in "$project_dir"/tests/e2e/boots/*/packages; do
+                boots+=("$(basename "$(dirname "$boot")")")
+            done
+            run_tap neighbours "$project_dir/build/release/e2e/results.tap" "$project_dir/tests/e2e/run.sh" \
+                "$project_dir/build/release" "${boots[@]}"
+            if [[ -e $project_dir/build/release/e2e/table.txt ]]; then
+                awk -F '|' '
+                    BEGIN { $0 = "neighbour|version|what was run|cases|differences"; show() }
+                    { show() }
+                    function show() { printf "%-20s %-14s %-60s %6s %s\n", $1, $2, $3, $4, $5 }' \
+                    "$project_dir/build/release/e2e/table.txt"
+            fi
+            ;;
         tsan)
             build_once tsan
             local label
@@ -449,6 +467,10 @@ while (($# > 0)); do
         format | kernel | e2e)
             wanted+=("$1")
             groups_with_packages+=("$1")
+            ;;
+        neighbours)
+            wanted+=("$1")
+            groups_with_packages+=(e2e)
             ;;
         kernel-clients | kernel-faults)
             wanted+=("$1")

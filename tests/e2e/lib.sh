@@ -57,6 +57,13 @@ unable()
     exit 77
 }
 
+# table_row NEIGHBOUR VERSION WHAT CASES DIFFERENCES: a row of the table of the group `neighbours`.
+table_row()
+{
+    local IFS='|'
+    printf '%s\n' "$*" >>/out/table.txt
+}
+
 # reboot_then FUNCTION [OPTION...]: ends the case, reboots with these options of systemctl, and goes on with the
 # function. What the case is to find again it keeps in "$kept".
 reboot_then()

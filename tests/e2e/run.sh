@@ -2,8 +2,8 @@
 # Boots containers with systemd, D-Bus and polkit, installs the daemon in them as a package does, and tries what only a
 # whole system shows: the unit and its confinement, reloads, authorization, what other programs on the host see of it.
 #
-#   sudo tests/e2e/run.sh BUILD [BOOT...]      BUILD: a build folder (build/release); BOOT: one of boots/ (all but
-#                                              upgrade)
+#   sudo tests/e2e/run.sh BUILD [BOOT...]      BUILD: a build folder (build/release); BOOT: one of boots/ (main, reboot,
+#                                              broker, bare and hang)
 #
 #   --packages DIRECTORY  install the daemon from the Debian packages there (tools/package.sh), not from BUILD
 #   --previous DIRECTORY  packages of a lower version, which the boot `upgrade` needs as well
@@ -12,10 +12,13 @@
 #   --shell BOOT   a root shell in a container that has booted, instead of its cases
 #   --filter GLOB  only the cases whose names match
 #
-# The containers are of this system's Debian release (tools/in-debian.sh has others), the devices those of rdma-qos-emulator. The base root file system is made once by mmdebstrap, and kept in
-# ${XDG_CACHE_HOME:-~/.cache}/rdma-qosd; each boot writes to a layer of its own in memory, and nothing of it remains.
+# The containers are of this system's Debian release (tools/in-debian.sh has others), the devices those of
+# rdma-qos-emulator. The base root file system is made once by mmdebstrap, and kept in
+# ${XDG_CACHE_HOME:-~/.cache}/rdma-qosd; each boot writes to a layer of its own in memory, and nothing of it remains. A
+# boot with a file `packages` has a base of its own with those packages on top.
 #
-# Results: a line per case, and BUILD/e2e/results.tap. The exit status is 0 if no case failed, 77 if none could run.
+# Results: a line per case, and BUILD/e2e/results.tap; rows of tables that cases add (table_row of lib.sh) are in
+# BUILD/e2e/table.txt. The exit status is 0 if no case failed, 77 if none could run.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
 . "$project_dir/tools/debian.sh"
@@ -95,18 +98,25 @@ for file in "$build/daemon/rdma-qosd" "$build/tests/e2e/e2e_probe" "$build/tools
 done
 mapfile -t -O "${#packages[@]}" packages < <(libraries_of "$build"/{daemon/rdma-qosd,tools/rdma-qosctl/rdma-qosctl,tools/emulator/rdma-qos-emulator} \
     "$build"/{tests/e2e/e2e_probe,tools/rdma-qos-sample/rdma-qos-sample})
-# One for each list of packages: a changed list makes a new one, and the old ones go.
-base=$cache/e2e-$suite-$(printf '%s\n' "${packages[@]}" | cksum | cut -d ' ' -f 1)
 
+# make_base BOOT: sets `base`. One for each list of packages: a changed list makes a new one, and the old one goes.
+made=' '
 make_base()
 {
-    if [[ $fresh == no && -d $base ]]; then
+    local own=$here/boots/$1/packages label=common all=("${packages[@]}")
+    if [[ -e $own ]]; then
+        label=$1
+        mapfile -t -O "${#all[@]}" all < <(sed 's/#.*//' "$own" | xargs -n 1)
+    fi
+    base=$cache/e2e-$suite-$label-$(printf '%s\n' "${all[@]}" | cksum | cut -d ' ' -f 1)
+    if [[ -d $base && ($fresh == no || $made == *" $label "*) ]]; then
         return
     fi
+    made+="$label "
     local started=$SECONDS log=$results/mmdebstrap.log list
-    rm -rf --one-file-system "$cache/e2e-$suite-"*
+    rm -rf --one-file-system "$cache/e2e-$suite-$label-"*
     mkdir -p "$cache"
-    list=$(IFS=, && echo "${packages[*]}")
+    list=$(IFS=, && echo "${all[*]}")
     note "making the base root file system in $cache; output in ${log#"$project_dir"/}"
     # Readable by the container's users.
     if ! (umask 022 &&
@@ -175,22 +185,27 @@ report()
 
 mkdir -p "$results"
 : >"$results/results.tap"
+rm -f "$results/table.txt"
 # Whoever makes a base file system removes others; whoever boots one needs it.
 mkdir -p "$cache"
 exec {lock}>"$cache/e2e.lock"
 flock --nonblock "$lock" || note "waiting for another run of these tests"
 flock "$lock"
-make_base
+for boot in "${boots[@]}"; do
+    make_base "$boot"
+done
 flock --shared "$lock"
 exec {own}>"$results/lock"
 flock --nonblock "$own" || die "another run uses $results"
 for boot in "${boots[@]}"; do
     started=$SECONDS
+    make_base "$boot"
     run_boot "$boot"
     if [[ $shell == yes ]]; then
         exit "$status"
     fi
     report "$boot" "$status" >"$results/boot.tap"
+    cat "$results/$boot/table.txt" >>"$results/table.txt" 2>/dev/null || true
     cat "$results/boot.tap"
     note "[e2e] $boot: $(duration $((SECONDS - started)))"
     if [[ $keep == no ]] && ! grep -q '^not ok' "$results/boot.tap"; then
