@@ -13,6 +13,7 @@
 #include "daemon/service/reloads.h"
 #include "lib/base/compare_maps.h"
 #include "lib/base/log.h"
+#include "lib/base/try.h"
 #include "lib/nic_mlx5/sysfs.h"
 
 namespace rdmaqos {
@@ -241,11 +242,8 @@ void Discovery::look()
     }
     // Fails where it is not known what is there: then nothing has changed, as far as one knows.
     auto task = [this, devices = managed()]() -> Result<Looked> {
-        auto ports = mlx5::list_ports(mlx5::sysfs_root());
-        if (!ports) {
-            return fail(ports.error());
-        }
-        Looked looked{std::move(*ports), {}};
+        auto ports = TRY(mlx5::list_ports(mlx5::sysfs_root()));
+        Looked looked{std::move(ports), {}};
         for (const auto& device : devices) {
             if (auto other = claims_.look(device)) {
                 looked.others.emplace(device, std::move(*other));

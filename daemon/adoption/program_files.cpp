@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/adoption/ability.h"
+#include "lib/base/try.h"
 
 namespace rdmaqos {
 namespace {
@@ -41,12 +42,9 @@ Result<std::vector<std::shared_ptr<ClientFile>>> HostProgramFiles::of(const std:
         program = std::move(*opened);
         known = {program, {}};
     }
-    const auto listed = list_verbs_files(*program);
-    if (!listed) {
-        return fail(listed.error());
-    }
+    const auto listed = TRY(list_verbs_files(*program));
     std::vector<std::shared_ptr<ClientFile>> files;
-    for (const auto& each : *listed) {
+    for (const auto& each : listed) {
         std::shared_ptr<TakenFile> taken;
         for (const auto& before : known.files) {
             const auto alive = before.lock();

@@ -1,4 +1,5 @@
 #include "daemon/adoption/taken_file.h"
+#include "lib/base/try.h"
 
 #include <utility>
 
@@ -58,11 +59,8 @@ Result<void> TakenFile::open()
 {
     const std::lock_guard lock(mutex_);
     if (fd() < 0) {
-        auto taken = take_verbs_file(*program_, file_, close_taken_);
-        if (!taken) {
-            return fail(taken.error());
-        }
-        set_fd(std::move(*taken));
+        auto taken = TRY(take_verbs_file(*program_, file_, close_taken_));
+        set_fd(std::move(taken));
     }
     ++uses_;
     return {};

@@ -11,6 +11,7 @@
 #include "daemon/bus/refusals.h"
 #include "daemon/bus/request_keys.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "lib/tree/queue_pair_limit.h"
 #include "policy/match/criteria.h"
 #include "policy/model/service_id.h"
@@ -360,11 +361,7 @@ Result<void> Collector::finish()
         if (request.service_id) {
             return invalid("`service-id` and `port-space` exclude each other; give one of them");
         }
-        const auto id = service_id_of(*port_space_, *destination_port_);
-        if (!id) {
-            return fail(id.error());
-        }
-        request.service_id = *id;
+        request.service_id = TRY(service_id_of(*port_space_, *destination_port_));
     }
     if (tos_) {
         if (request.qos_class) {
@@ -398,27 +395,20 @@ Result<void> Collector::find_device()
             return {};
         }
     }
-    auto found = names_.device(name);
-    if (!found) {
-        return fail(std::move(found).error());
-    }
-    if (port_ && found->port != *port_) {
+    auto found = TRY(names_.device(name));
+    if (port_ && found.port != *port_) {
         return fail(ErrorCode::UnknownDevice,
-                    fmt::format("{} is port {}, not {}", printable(name), found->port, *port_));
+                    fmt::format("{} is port {}, not {}", printable(name), found.port, *port_));
     }
-    request.device = std::move(*found);
+    request.device = std::move(found);
     return {};
 }
 
 Result<Collector> collect(const Dict& dict, Use use, const Names& names)
 {
     Collector collector(use, names);
-    if (auto collected = collector.collect(dict); !collected) {
-        return fail(std::move(collected).error());
-    }
-    if (auto finished = collector.finish(); !finished) {
-        return fail(std::move(finished).error());
-    }
+    TRY(collector.collect(dict));
+    TRY(collector.finish());
     return collector;
 }
 
@@ -466,19 +456,16 @@ Result<RegisterArguments> to_register_arguments(const Dict& dict, const Names& n
     if (dict.empty()) {
         return result;
     }
-    auto collected = collect(dict, kRegister, names);
-    if (!collected) {
-        return fail(std::move(collected).error());
-    }
-    result.request.request = std::move(collected->request);
+    auto collected = TRY(collect(dict, kRegister, names));
+    result.request.request = std::move(collected.request);
     if (const auto& device = result.request.request.device) {
         result.request.device = fmt::format("{}/{}", device->device, device->port);
     }
-    if (collected->queue_pairs != nullptr) {
-        if (collected->queue_pairs->size() > kMostQueuePairsInACall) {
-            return fail(too_many_queue_pairs(collected->queue_pairs->size()));
+    if (collected.queue_pairs != nullptr) {
+        if (collected.queue_pairs->size() > kMostQueuePairsInACall) {
+            return fail(too_many_queue_pairs(collected.queue_pairs->size()));
         }
-        auto queue_pairs = to_queue_pairs(*collected->queue_pairs, names);
+        auto queue_pairs = to_queue_pairs(*collected.queue_pairs, names);
         result.request.queue_pairs = std::move(queue_pairs.requests);
         result.refused = std::move(queue_pairs.refused);
     }
@@ -489,17 +476,14 @@ Result<PathRequests> to_path_requests(const Dict& dict, const Names& names)
 {
     // As many as an answer may reasonably hold; a MultiPath query has at most 255 GIDs of each kind.
     constexpr std::size_t kMostPairs = 65'025;
-    auto collected = collect(dict, kQueryPath, names);
-    if (!collected) {
-        return fail(std::move(collected).error());
-    }
-    const auto& sources = collected->sources;
-    const auto& destinations = collected->destinations;
+    auto collected = TRY(collect(dict, kQueryPath, names));
+    const auto& sources = collected.sources;
+    const auto& destinations = collected.destinations;
     if (std::max<std::size_t>(sources.size(), 1) * std::max<std::size_t>(destinations.size(), 1) > kMostPairs) {
         return fail(ErrorCode::LimitReached, fmt::format("{} sources and {} destinations are more than {} pairs",
                                                          sources.size(), destinations.size(), kMostPairs));
     }
-    return PathRequests(std::move(collected->request), sources, destinations);
+    return PathRequests(std::move(collected.request), sources, destinations);
 }
 
 Request PathRequests::operator[](std::size_t pair) const
@@ -517,34 +501,26 @@ Request PathRequests::operator[](std::size_t pair) const
 
 Result<ExplainRequest> to_explain_request(const Dict& dict, const Names& names)
 {
-    auto collected = collect(dict, kExplain, names);
-    if (!collected) {
-        return fail(std::move(collected).error());
-    }
-    return ExplainRequest{std::move(collected->request), collected->format};
+    auto collected = TRY(collect(dict, kExplain, names));
+    return ExplainRequest{std::move(collected.request), collected.format};
 }
 
 Result<std::optional<RateLimit>> to_rate_limit(const Dict& dict)
 {
-    auto collected = collect(dict, kRate, Names{});
-    if (!collected) {
-        return fail(std::move(collected).error());
-    }
+    auto collected = TRY(collect(dict, kRate, Names{}));
     // 0 is the device's default, as if it were left out.
-    const bool more = collected->max_burst.value_or(0) != 0 || collected->typical_packet.value_or(0) != 0;
-    if (more && (!collected->rate || collected->rate->is_zero())) {
+    const bool more = collected.max_burst.value_or(0) != 0 || collected.typical_packet.value_or(0) != 0;
+    if (more && (!collected.rate || collected.rate->is_zero())) {
         return invalid("`max-burst` and `typical-packet` refine a `rate`: give a `rate` with them");
     }
-    if (!collected->rate) {
+    if (!collected.rate) {
         return invalid("SetRate needs `rate` (kbit/s; 0: the class's own value)");
     }
-    if (collected->rate->is_zero()) {
+    if (collected.rate->is_zero()) {
         return std::optional<RateLimit>();
     }
-    const RateLimit limit{*collected->rate, collected->max_burst, collected->typical_packet};
-    if (auto in_range = check_range(limit); !in_range) {
-        return fail(std::move(in_range).error());
-    }
+    const RateLimit limit{*collected.rate, collected.max_burst, collected.typical_packet};
+    TRY(check_range(limit));
     return std::optional(limit);
 }
 

@@ -8,6 +8,7 @@
 #include "daemon/bus/slices.h"
 #include "daemon/service/host_view.h"
 #include "lib/api/session.h"
+#include "lib/base/try.h"
 
 namespace rdmaqos {
 namespace {
@@ -33,12 +34,9 @@ struct Filter {
 
 Result<Filter> read_filter(const Call& call)
 {
-    const auto dict = bus::read_dict(call.message(), call.limits());
-    if (!dict) {
-        return fail(dict.error());
-    }
+    const auto dict = TRY(bus::read_dict(call.message(), call.limits()));
     Filter filter;
-    for (const auto& [key, value] : dict->entries()) {
+    for (const auto& [key, value] : dict.entries()) {
         const auto* device = value.as<std::string>();
         const auto* pid = value.as<std::uint32_t>();
         if (key == "device" && device != nullptr) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/file.h"
+#include "lib/base/try.h"
 
 namespace rdmaqos {
 
@@ -23,11 +24,8 @@ Result<std::shared_ptr<const SourceFile>> sent_policy(const bus::Value& value)
     if (descriptor->name.empty()) {
         return fail(ErrorCode::InvalidArgument, "the policy is not a regular file");
     }
-    auto text = read_regular_file(descriptor->fd->get(), kMaxConfigFileSize);
-    if (!text) {
-        return fail(std::move(text).error());
-    }
-    return std::make_shared<const SourceFile>(SourceFile{descriptor->name, std::move(*text)});
+    auto text = TRY(read_regular_file(descriptor->fd->get(), kMaxConfigFileSize));
+    return std::make_shared<const SourceFile>(SourceFile{descriptor->name, std::move(text)});
 }
 
 }    // namespace rdmaqos

@@ -8,6 +8,7 @@
 #include "daemon/bus/polkit.h"
 #include "daemon/service/limits.h"
 #include "daemon/service/session_calls.h"
+#include "lib/base/try.h"
 #include "policy/model/identity.h"
 
 namespace rdmaqos {
@@ -20,16 +21,13 @@ constexpr std::size_t kMostWaitingCalls = 256;
 
 Result<std::shared_ptr<const Identity>> identify(const bus::PeerProcess& process)
 {
-    auto identity = read_identity("/proc", {process.pid, process.uid, process.gids});
-    if (!identity) {
-        return fail(std::move(identity).error());
-    }
-    identity->administrator = bus::is_administrator(process);
+    auto identity = TRY(read_identity("/proc", {process.pid, process.uid, process.gids}));
+    identity.administrator = bus::is_administrator(process);
     // The pidfd was there before /proc was read: if the process still runs, what was read is its own.
-    if (!bus::is_running(process.pidfd) || (process.started_by && identity->start_time > *process.started_by)) {
+    if (!bus::is_running(process.pidfd) || (process.started_by && identity.start_time > *process.started_by)) {
         return fail(ErrorCode::Io, fmt::format("process {} of a client has ended", process.pid));
     }
-    return std::make_shared<const Identity>(std::move(*identity));
+    return std::make_shared<const Identity>(std::move(identity));
 }
 
 Result<std::unique_ptr<SystemEndpoint>> SystemEndpoint::create(BusContext& shared, bus::SenderProcesses& processes,
@@ -42,9 +40,7 @@ Result<std::unique_ptr<SystemEndpoint>> SystemEndpoint::create(BusContext& share
         return fail(std::move(senders).error());
     }
     endpoint->senders_ = std::move(*senders);
-    if (auto installed = install_objects(*endpoint); !installed) {
-        return fail(std::move(installed).error());
-    }
+    TRY(install_objects(*endpoint));
     return endpoint;
 }
 

@@ -11,6 +11,7 @@
 #include "daemon/service/limits.h"
 #include "daemon/service/policy_in_force.h"
 #include "daemon/service/session_calls.h"
+#include "lib/base/try.h"
 #include "lib/bus/descriptor_helper.h"
 #include "lib/bus/names.h"
 #include "lib/bus/process_helper.h"
@@ -95,11 +96,7 @@ Result<void> BusTransports::open(std::function<void()> ready)
     options.limits = server_limits();
     options.descriptors.command = helper_command(options_.helper, bus::kDescriptorHelperCommand);
     options.close = context_.close_counted();
-    auto server = bus::Server::listen(context_.loop, context_.turns, std::move(options), *this);
-    if (!server) {
-        return fail(std::move(server).error());
-    }
-    server_ = std::move(*server);
+    server_ = TRY(bus::Server::listen(context_.loop, context_.turns, std::move(options), *this));
     ready_ = std::move(ready);
     if (!options_.system_bus) {
         tell_ready();
@@ -128,11 +125,8 @@ void BusTransports::policy_changed()
 Result<void> BusTransports::connected(std::uint64_t id, const bus::PeerProcess& process,
                                       const std::shared_ptr<bus::Connection>& connection)
 {
-    auto identity = identify(process);
-    if (!identity) {
-        return fail(std::move(identity).error());
-    }
-    const Peer peer{context_.next_peer(), std::move(*identity)};
+    auto identity = TRY(identify(process));
+    const Peer peer{context_.next_peer(), std::move(identity)};
     auto client = std::make_unique<Direct>(context_, connection, peer);
     if (auto installed = install_objects(*client); !installed) {
         return installed;
@@ -184,11 +178,7 @@ Result<void> BusTransports::connect_system_bus()
     if (!connection) {
         return fail(std::move(connection).error());
     }
-    auto endpoint = SystemEndpoint::create(context_, processes_, std::move(*connection));
-    if (!endpoint) {
-        return fail(std::move(endpoint).error());
-    }
-    system_ = std::move(*endpoint);
+    system_ = TRY(SystemEndpoint::create(context_, processes_, std::move(*connection)));
     context_.polkit->use(system_->connection);
     // Last: who sees the name can use everything.
     const int result = sd_bus_request_name_async(raw, nullptr, bus::names::kService, 0, &BusTransports::on_name_answer,

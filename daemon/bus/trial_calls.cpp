@@ -14,6 +14,7 @@
 #include "daemon/service/trial_in_force.h"
 #include "daemon/service/trials.h"
 #include "lib/api/policy.h"
+#include "lib/base/try.h"
 
 namespace rdmaqos {
 namespace {
@@ -21,24 +22,13 @@ namespace {
 // A text and a time; the text has the name of the file that it stands for.
 Result<TrialRequest> read_request(const Call& call, const Peer& peer)
 {
-    const auto policy = bus::read_value(call.message(), call.limits());
-    if (!policy) {
-        return fail(policy.error());
-    }
-    const auto timeout = bus::read_value(call.message(), call.limits());
-    if (!timeout) {
-        return fail(timeout.error());
-    }
-    const auto sent = sent_policy(*policy);
-    if (!sent) {
-        return fail(sent.error());
-    }
+    const auto policy = TRY(bus::read_value(call.message(), call.limits()));
+    const auto timeout = TRY(bus::read_value(call.message(), call.limits()));
+    const auto sent = TRY(sent_policy(policy));
     // Before polkit is asked: the text is kept until it has answered.
-    if (auto may = may_bring(peer.identity->account(), **sent); !may) {
-        return fail(std::move(may).error());
-    }
-    const auto* seconds = timeout->as<std::uint32_t>();
-    return TrialRequest{std::make_shared<const SourceFile>(SourceFile{std::string(kTriedFile), (*sent)->text}),
+    TRY(may_bring(peer.identity->account(), *sent));
+    const auto* seconds = timeout.as<std::uint32_t>();
+    return TrialRequest{std::make_shared<const SourceFile>(SourceFile{std::string(kTriedFile), sent->text}),
                         std::chrono::seconds(seconds == nullptr ? 0 : *seconds), peer.identity};
 }
 

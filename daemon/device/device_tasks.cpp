@@ -3,6 +3,7 @@
 #include "lib/base/log.h"
 #include "lib/base/process_state.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "policy/model/identity.h"
 
 namespace rdmaqos::device_tasks {
@@ -74,11 +75,8 @@ bool set_write(DeviceWorker::Core& core, bool write)
 
 Result<CounterReading> read_counters(DeviceWorker::Core& core)
 {
-    const auto counters = core.backend->port_counters();
-    if (!counters) {
-        return fail(counters.error());
-    }
-    return CounterReading{*counters, core.clock.now()};
+    const auto counters = TRY(core.backend->port_counters());
+    return CounterReading{counters, core.clock.now()};
 }
 
 PlannedChange plan(DeviceWorker::Core& core, const DesiredState& wanted)

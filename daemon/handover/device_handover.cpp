@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/log.h"
+#include "lib/base/try.h"
 
 namespace rdmaqos {
 namespace {
@@ -74,20 +75,10 @@ Result<void> DeviceHandover::read_kept_record()
     if (!kept_.record) {
         return fail(ErrorCode::Io, "there is none");
     }
-    auto log = MemoryLog::open(std::move(kept_.record));
-    if (!log) {
-        return fail(log.error());
-    }
-    const auto text = log->read();
-    if (!text) {
-        return fail(text.error());
-    }
-    auto record = read_record(*text, device_);
-    if (!record) {
-        return fail(record.error());
-    }
-    record_ = std::move(*record);
-    log_ = std::move(*log);
+    auto log = TRY(MemoryLog::open(std::move(kept_.record)));
+    const auto text = TRY(log.read());
+    record_ = TRY(read_record(text, device_));
+    log_ = std::move(log);
     return {};
 }
 
@@ -97,11 +88,8 @@ Result<std::shared_ptr<const UniqueFd>> DeviceHandover::left_file(MayUse may_use
     if (!has_file && !kept_.record) {
         return nullptr;
     }
-    const auto is_its = has_file ? may_use(kept_.elements_file.get(), port) : Result<bool>(true);
+    const auto is_its = TRY(has_file ? may_use(kept_.elements_file.get(), port) : Result<bool>(true));
     if (!is_its) {
-        return fail(is_its.error());
-    }
-    if (!*is_its) {
         // Its elements went with the device that it was opened of.
         log(LogLevel::Notice, {{"DEVICE", key_}},
             "{} is not the device that an earlier rdma-qosd left: its tree is rebuilt", key_);
@@ -154,15 +142,12 @@ Result<void> DeviceHandover::begin(const Lifeline& lifeline)
 
 Result<void> DeviceHandover::keep(int elements_file)
 {
-    auto created = MemoryLog::create("rdma-qosd " + device_);
-    if (!created) {
-        return fail(created.error());
-    }
-    if (auto begun = created->append(to_text(record_, device_)); !begun) {
+    auto created = TRY(MemoryLog::create("rdma-qosd " + device_));
+    if (auto begun = created.append(to_text(record_, device_)); !begun) {
         return begun;
     }
     // The record first: a file without one cannot be used.
-    if (auto put = store_->put(record_name(device_), created->fd()); !put) {
+    if (auto put = store_->put(record_name(device_), created.fd()); !put) {
         return put;
     }
     if (elements_file >= 0) {
@@ -170,7 +155,7 @@ Result<void> DeviceHandover::keep(int elements_file)
             return put;
         }
     }
-    log_ = std::move(*created);
+    log_ = std::move(created);
     size_when_short_ = log_->size();
     is_kept_ = true;
     return {};

@@ -1,4 +1,5 @@
 #include "lib/base/memory_log.h"
+#include "lib/base/try.h"
 
 #include <algorithm>
 #include <array>
@@ -68,17 +69,9 @@ Result<MemoryLog> MemoryLog::create(const std::string& name)
     if (!log.fd_) {
         return fail(error_from_errno(ErrorCode::Io, errno, "memfd_create"));
     }
-    if (auto written = write_at(log.fd(), bytes_of(kMagic), 0); !written) {
-        return fail(written.error());
-    }
-    const auto taken = log.take_memory({kTextAt, 0});
-    if (!taken) {
-        return fail(taken.error());
-    }
-    log.end_of_memory_ = *taken;
-    if (auto committed = log.commit({kTextAt, 0}); !committed) {
-        return fail(committed.error());
-    }
+    TRY(write_at(log.fd(), bytes_of(kMagic), 0));
+    log.end_of_memory_ = TRY(log.take_memory({kTextAt, 0}));
+    TRY(log.commit({kTextAt, 0}));
     return log;
 }
 
@@ -93,9 +86,7 @@ Result<MemoryLog> MemoryLog::open(UniqueFd fd)
     if (!S_ISREG(status.st_mode) || status.st_size < static_cast<off_t>(head.size())) {
         return fail(ErrorCode::Io, "it is no log");
     }
-    if (auto read = read_at(log.fd(), head, 0); !read) {
-        return fail(read.error());
-    }
+    TRY(read_at(log.fd(), head, 0));
     std::memcpy(&log.extent_, head.data() + kExtentAt, sizeof(log.extent_));
     const auto [begin, size] = log.extent_;
     if (std::memcmp(head.data(), kMagic.data(), kMagic.size()) != 0 || begin < kTextAt || size > kMaxSize ||
@@ -130,9 +121,7 @@ Result<std::uint64_t> MemoryLog::take_memory(Extent text) const
 Result<std::string> MemoryLog::read() const
 {
     std::string text(extent_.size, '\0');
-    if (auto got = read_at(fd(), text, extent_.begin); !got) {
-        return fail(got.error());
-    }
+    TRY(read_at(fd(), text, extent_.begin));
     return text;
 }
 
@@ -165,10 +154,7 @@ Result<void> MemoryLog::replace(std::string_view text)
     const Extent old = extent_;
     const auto size = static_cast<std::uint32_t>(text.size());
     const Extent fresh{std::uint64_t{kTextAt} + size <= old.begin ? kTextAt : old.begin + old.size, size};
-    const auto taken = take_memory(fresh);
-    if (!taken) {
-        return fail(taken.error());
-    }
+    const auto taken = TRY(take_memory(fresh));
     if (auto written = write_at(fd(), text, fresh.begin); !written) {
         return written;
     }
@@ -177,11 +163,11 @@ Result<void> MemoryLog::replace(std::string_view text)
     }
     // Gives the memory back; where that does not work, it is used again.
     if (fresh.begin > old.begin) {
-        end_of_memory_ = std::max(end_of_memory_, *taken);
+        end_of_memory_ = std::max(end_of_memory_, taken);
         (void)fallocate(fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, kTextAt, fresh.begin - kTextAt);
     } else {
-        end_of_memory_ = *taken;
-        (void)!ftruncate(fd(), static_cast<off_t>(*taken));
+        end_of_memory_ = taken;
+        (void)!ftruncate(fd(), static_cast<off_t>(taken));
     }
     return {};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "lib/base/try.h"
 #include "lib/bus/names.h"
 
 namespace rdmaqos::bus {
@@ -12,11 +13,9 @@ Result<std::vector<Dict>> attach(Client& client, const std::string& session, con
     std::vector<Dict> results;
     for (auto first = queue_pairs.begin(); first != queue_pairs.end();) {
         const auto last = first + std::min<std::ptrdiff_t>(queue_pairs.end() - first, names::kMostQueuePairsInACall);
-        const auto reply = client.call(session, names::kSession, "Attach", {Value(std::vector<Dict>(first, last))});
-        if (!reply) {
-            return fail(reply.error());
-        }
-        const auto* some = reply->size() == 1 ? reply->front().as<std::vector<Dict>>() : nullptr;
+        const auto reply = TRY(
+            client.call(session, names::kSession, "Attach", {Value(std::vector<Dict>(first, last))}));
+        const auto* some = reply.size() == 1 ? reply.front().as<std::vector<Dict>>() : nullptr;
         if (some == nullptr) {
             return fail(ErrorCode::Internal, "the answer to Attach is not as documented");
         }

@@ -14,6 +14,7 @@
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "lib/bus/message.h"
 #include "lib/bus/names.h"
 
@@ -186,14 +187,8 @@ Result<MessageRef> Client::State::call(sd_bus_message* message, std::uint64_t ti
 
 Result<void> Client::State::ping() const
 {
-    const auto message = new_call(names::kRoot, "org.freedesktop.DBus.Peer", "Ping");
-    if (!message) {
-        return fail(message.error());
-    }
-    const auto reply = call(message->get(), connect_timeout(bus.get()));
-    if (!reply) {
-        return fail(reply.error());
-    }
+    const auto message = TRY(new_call(names::kRoot, "org.freedesktop.DBus.Peer", "Ping"));
+    const auto reply = TRY(call(message.get(), connect_timeout(bus.get())));
     return {};
 }
 
@@ -367,9 +362,7 @@ Result<Client> Client::connect_system_bus()
         return no_daemon(-result, state->where);
     }
     state->bus.reset(raw);
-    if (auto answered = state->ping(); !answered) {
-        return fail(std::move(answered).error());
-    }
+    TRY(state->ping());
     return Client(std::move(state));
 }
 
@@ -382,11 +375,8 @@ Result<std::vector<Value>> Client::call(const std::string& path, const std::stri
                                         const std::string& method, const std::vector<Value>& arguments,
                                         std::chrono::milliseconds timeout)
 {
-    auto message = state_->new_call(path.c_str(), interface.c_str(), method.c_str());
-    if (!message) {
-        return fail(std::move(message).error());
-    }
-    Writer writer(message->get());
+    auto message = TRY(state_->new_call(path.c_str(), interface.c_str(), method.c_str()));
+    Writer writer(message.get());
     for (const auto& argument : arguments) {
         writer.put(argument);
     }
@@ -394,11 +384,8 @@ Result<std::vector<Value>> Client::call(const std::string& path, const std::stri
         return fail(error_from_errno(ErrorCode::InvalidArgument, -writer.result(),
                                      fmt::format("an argument of {} cannot be sent", method)));
     }
-    auto reply = state_->call(message->get(), microseconds(timeout));
-    if (!reply) {
-        return fail(std::move(reply).error());
-    }
-    return read_arguments(reply->get());
+    auto reply = TRY(state_->call(message.get(), microseconds(timeout)));
+    return read_arguments(reply.get());
 }
 
 namespace {
@@ -469,11 +456,8 @@ std::vector<Result<std::vector<Value>>> Client::call_each(const std::vector<std:
 
 Result<Dict> Client::properties(const std::string& path, const std::string& interface)
 {
-    auto reply = call(path, "org.freedesktop.DBus.Properties", "GetAll", {Value(interface)});
-    if (!reply) {
-        return fail(std::move(reply).error());
-    }
-    auto* dict = reply->size() == 1 ? std::get_if<Dict>(&reply->front().data) : nullptr;
+    auto reply = TRY(call(path, "org.freedesktop.DBus.Properties", "GetAll", {Value(interface)}));
+    auto* dict = reply.size() == 1 ? std::get_if<Dict>(&reply.front().data) : nullptr;
     if (dict == nullptr) {
         return fail(ErrorCode::Internal, "the answer to GetAll is not as documented");
     }
@@ -482,20 +466,11 @@ Result<Dict> Client::properties(const std::string& path, const std::string& inte
 
 Result<ManagedObjects> Client::managed_objects(const char* of)
 {
-    auto message = state_->new_call(of, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects");
-    if (!message) {
-        return fail(std::move(message).error());
-    }
-    const auto reply = state_->call(message->get(), 0);
-    if (!reply) {
-        return fail(reply.error());
-    }
-    auto objects = read_objects(reply->get());
-    if (!objects) {
-        return fail(std::move(objects).error());
-    }
+    auto message = TRY(state_->new_call(of, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects"));
+    const auto reply = TRY(state_->call(message.get(), 0));
+    auto objects = TRY(read_objects(reply.get()));
     ManagedObjects result;
-    for (auto& [path, interfaces] : *objects) {
+    for (auto& [path, interfaces] : objects) {
         auto& object = result[path];
         for (auto& [interface, properties] : interfaces) {
             object.emplace(std::move(interface), std::move(properties));
@@ -509,9 +484,7 @@ Result<void> Client::monitor(const std::function<bool(const Signal&)>& on_signal
     if (auto watching = state_->watch_signals(); !watching) {
         return watching;
     }
-    if (auto subscribed = call(names::kRoot, names::kManager, "Subscribe", {}); !subscribed) {
-        return fail(std::move(subscribed).error());
-    }
+    TRY(call(names::kRoot, names::kManager, "Subscribe", {}));
     while (true) {
         const auto handled = state_->process();
         while (!state_->signals.empty()) {
@@ -525,9 +498,7 @@ Result<void> Client::monitor(const std::function<bool(const Signal&)>& on_signal
             return fail(handled.error());
         }
         if (!*handled) {
-            if (const auto waited = state_->wait(-1); !waited) {
-                return fail(waited.error());
-            }
+            TRY(state_->wait(-1));
         }
     }
 }
@@ -538,17 +509,11 @@ Result<void> Client::wait_for(int fd)
         return watching;
     }
     while (true) {
-        const auto handled = state_->process();
-        if (!handled) {
-            return fail(handled.error());
-        }
+        const auto handled = TRY(state_->process());
         state_->signals.clear();
-        if (!*handled) {
-            const auto readable = state_->wait(fd);
-            if (!readable) {
-                return fail(readable.error());
-            }
-            if (*readable) {
+        if (!handled) {
+            const auto readable = TRY(state_->wait(fd));
+            if (readable) {
                 return {};
             }
         }

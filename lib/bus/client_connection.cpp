@@ -13,6 +13,7 @@
 
 #include "lib/base/descriptor_message.h"
 #include "lib/base/log.h"
+#include "lib/base/try.h"
 #include "lib/bus/descriptor_wire.h"
 #include "lib/bus/wellformed.h"
 
@@ -69,17 +70,14 @@ Result<std::shared_ptr<ClientConnection>> ClientConnection::create(ClientSurroun
         return fail(error_from_errno(ErrorCode::Io, errno, "a connection cannot be set up"));
     }
     UniqueFd inner(ends[0]);
-    auto bus = open_server_bus(UniqueFd(ends[1]));
-    if (!bus) {
-        return fail(std::move(bus).error());
-    }
+    auto bus = TRY(open_server_bus(UniqueFd(ends[1])));
     std::shared_ptr<UniqueFd> shared(new UniqueFd(std::move(socket)),
                                      [close = around.close, account = user.account](UniqueFd* owned) {
                                          close_socket(close, account, std::move(*owned));
                                          delete owned;    // NOLINT(cppcoreguidelines-owning-memory): of the shared_ptr
                                      });
     std::shared_ptr<ClientConnection> connection(
-        new ClientConnection(around, std::move(*bus), std::move(shared), std::move(inner), user, std::move(on_closed)));
+        new ClientConnection(around, std::move(bus), std::move(shared), std::move(inner), user, std::move(on_closed)));
     // sd_bus makes room for megabytes, which would then be moved in one go.
     const int room = kMostPumped / 2;    // doubled by the kernel
     setsockopt(sd_bus_get_fd(connection->bus()), SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));

@@ -20,6 +20,7 @@
 #include "lib/base/log.h"
 #include "lib/base/signal_process.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "lib/bus/descriptor_wire.h"
 #include "lib/bus/peer.h"
 
@@ -107,13 +108,10 @@ private:
 
 Result<void> DescriptorHelpers::Helper::start()
 {
-    auto started = start_helper(owner_.options_.command, "the helper for descriptors");
-    if (!started) {
-        return fail(std::move(started).error());
-    }
-    socket_ = std::move(started->socket);
+    auto started = TRY(start_helper(owner_.options_.command, "the helper for descriptors"));
+    socket_ = std::move(started.socket);
     fcntl(socket_.get(), F_SETFL, fcntl(socket_.get(), F_GETFL) | O_NONBLOCK);
-    pid_ = started->pid;
+    pid_ = started.pid;
     auto pidfd = open_pidfd(pid_);    // of an own child, which is not reaped yet
     if (!pidfd) {
         return fail(std::move(pidfd).error());
@@ -322,13 +320,9 @@ Result<DescriptorHelpers::Helper*> DescriptorHelpers::helper_of(User user)
     if (options_.command.empty()) {
         return fail(ErrorCode::Unsupported, "descriptors are not accepted on this connection");
     }
-    if (auto room = make_room(user.account); !room) {
-        return fail(std::move(room).error());
-    }
+    TRY(make_room(user.account));
     auto helper = std::make_unique<Helper>(*this, user);
-    if (auto started = helper->start(); !started) {
-        return fail(std::move(started).error());
-    }
+    TRY(helper->start());
     return helpers_.emplace(user.account, std::move(helper)).first->second.get();
 }
 

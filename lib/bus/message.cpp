@@ -12,6 +12,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "lib/bus/descriptors.h"
 
 namespace rdmaqos::bus {
@@ -208,17 +209,12 @@ Result<Value> Reader::unsupported(char type, const char* contents)
 template <typename List, typename ReadItem>
 Result<List> Reader::list(const char* contents, ReadItem read_item)
 {
-    if (auto entered = enter('a', contents); !entered) {
-        return fail(std::move(entered).error());
-    }
+    TRY(enter('a', contents));
     const Scope scope(*this);
     List result;
     while (true) {
-        const auto next = more();
+        const auto next = TRY(more());
         if (!next) {
-            return fail(next.error());
-        }
-        if (!*next) {
             return result;
         }
         Result<typename List::value_type> item = read_item();
@@ -303,47 +299,35 @@ Result<Value> Reader::value()
         return basic(type);
     }
     // A variant stands for what is in it.
-    if (auto entered = enter('v', contents); !entered) {
-        return fail(std::move(entered).error());
-    }
+    TRY(enter('v', contents));
     const Scope scope(*this);
     return value();
 }
 
 Result<Dict> Reader::dict()
 {
-    if (auto entered = enter('a', "{sv}"); !entered) {
-        return fail(std::move(entered).error());
-    }
+    TRY(enter('a', "{sv}"));
     const Scope scope(*this);
     Dict result;
     while (true) {
-        const auto next = more();
+        const auto next = TRY(more());
         if (!next) {
-            return fail(next.error());
-        }
-        if (!*next) {
             return result;
         }
-        if (auto entered = enter('e', "sv"); !entered) {
-            return fail(std::move(entered).error());
-        }
+        TRY(enter('e', "sv"));
         const Scope entry(*this);
         auto key = text();
         if (!key) {
             return fail(std::move(key).error());
         }
-        auto item = value();
-        if (!item) {
-            return fail(std::move(item).error());
-        }
+        auto item = TRY(value());
         if (result.entries().size() == limits_.keys) {
             return fail(ErrorCode::InvalidArgument, fmt::format("a dictionary has more than {} keys", limits_.keys));
         }
         if (result.contains(*key)) {
             return fail(ErrorCode::InvalidArgument, fmt::format("the key `{}` is given twice", printable(*key)));
         }
-        result.append(std::move(*key), std::move(*item));
+        result.append(std::move(*key), std::move(item));
     }
 }
 
@@ -355,19 +339,11 @@ Result<std::vector<Dict>> Reader::dicts()
 Result<InterfaceProperties> Reader::interfaces()
 {
     return list<InterfaceProperties>("{sa{sv}}", [this]() -> Result<InterfaceProperties::value_type> {
-        if (auto entered = enter('e', "sa{sv}"); !entered) {
-            return fail(std::move(entered).error());
-        }
+        TRY(enter('e', "sa{sv}"));
         const Scope entry(*this);
-        auto name = text();
-        if (!name) {
-            return fail(std::move(name).error());
-        }
-        auto properties = dict();
-        if (!properties) {
-            return fail(std::move(properties).error());
-        }
-        return InterfaceProperties::value_type(std::move(*name), std::move(*properties));
+        auto name = TRY(text());
+        auto properties = TRY(dict());
+        return InterfaceProperties::value_type(std::move(name), std::move(properties));
     });
 }
 
@@ -375,20 +351,15 @@ Result<std::vector<std::pair<std::string, InterfaceProperties>>> Reader::objects
 {
     using Objects = std::vector<std::pair<std::string, InterfaceProperties>>;
     return list<Objects>("{oa{sa{sv}}}", [this]() -> Result<Objects::value_type> {
-        if (auto entered = enter('e', "oa{sa{sv}}"); !entered) {
-            return fail(std::move(entered).error());
-        }
+        TRY(enter('e', "oa{sa{sv}}"));
         const Scope entry(*this);
         const char* path = nullptr;
         if (const int got = sd_bus_message_read_basic(message_, 'o', &path); got <= 0) {
             return broken(got);
         }
         std::string name = path;
-        auto found = interfaces();
-        if (!found) {
-            return fail(std::move(found).error());
-        }
-        return Objects::value_type(std::move(name), std::move(*found));
+        auto found = TRY(interfaces());
+        return Objects::value_type(std::move(name), std::move(found));
     });
 }
 
@@ -445,11 +416,8 @@ Result<std::vector<Value>> read_arguments(sd_bus_message* message, const ReadLim
     Reader reader(message, limits);
     std::vector<Value> arguments;
     while (!reader.at_end()) {
-        auto argument = reader.value();
-        if (!argument) {
-            return fail(std::move(argument).error());
-        }
-        arguments.push_back(std::move(*argument));
+        auto argument = TRY(reader.value());
+        arguments.push_back(std::move(argument));
     }
     return arguments;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/base/privileges.h"
+#include "lib/base/try.h"
 
 namespace rdmaqos::bus {
 namespace {
@@ -52,11 +53,7 @@ Result<void> take_pidfd(int socket, PeerProcess& peer)
     if (errno != ENOPROTOOPT) {
         return fail(error_from_errno(ErrorCode::Io, errno, fmt::format("process {} of a client", peer.pid)));
     }
-    auto pidfd = open_pidfd(peer.pid);
-    if (!pidfd) {
-        return fail(std::move(pidfd).error());
-    }
-    peer.pidfd = std::move(*pidfd);
+    peer.pidfd = TRY(open_pidfd(peer.pid));
     const int on = 1;
     int unread = 0;
     if (setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 || ioctl(socket, FIONREAD, &unread) < 0) {
@@ -108,12 +105,9 @@ bool is_administrator(const PeerProcess& process)
 Result<pid_t> number_of(const UniqueFd& pidfd)
 {
     constexpr std::string_view kKey = "\nPid:";
-    const auto text = read_kernel_file(fmt::format("/proc/self/fdinfo/{}", pidfd.get()));
-    if (!text) {
-        return fail(text.error());
-    }
-    const auto at = text->find(kKey);
-    const int number = at == std::string::npos ? 0 : std::atoi(text->c_str() + at + kKey.size());
+    const auto text = TRY(read_kernel_file(fmt::format("/proc/self/fdinfo/{}", pidfd.get())));
+    const auto at = text.find(kKey);
+    const int number = at == std::string::npos ? 0 : std::atoi(text.c_str() + at + kKey.size());
     if (number == 0) {
         return fail(ErrorCode::Io,
                     "what should be the pidfd of a client is none, or of a process that cannot be seen from here");
@@ -143,14 +137,9 @@ Result<PeerProcess> peer_of_socket(int socket)
     if (credentials.pid <= 0) {
         return fail(ErrorCode::Io, "the process of a client cannot be seen from here (another PID namespace)");
     }
-    auto groups = groups_of_socket(socket, credentials.gid);
-    if (!groups) {
-        return fail(std::move(groups).error());
-    }
-    PeerProcess peer{credentials.pid, credentials.uid, std::move(*groups), {}, {}, {}};
-    if (auto taken = take_pidfd(socket, peer); !taken) {
-        return fail(std::move(taken).error());
-    }
+    auto groups = TRY(groups_of_socket(socket, credentials.gid));
+    PeerProcess peer{credentials.pid, credentials.uid, std::move(groups), {}, {}, {}};
+    TRY(take_pidfd(socket, peer));
     return peer;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/base/descriptor_message.h"
+#include "lib/base/try.h"
 #include "lib/bus/connection.h"
 #include "lib/bus/credentials.h"
 #include "lib/bus/names.h"
@@ -46,14 +47,11 @@ struct Answer {
 // What the bus says of a name; nothing: nobody has it. An error: the bus cannot be asked.
 Result<Answer> credentials_of(sd_bus* bus, const char* name)
 {
-    auto raw = new_credentials_call(bus, name);
-    if (!raw) {
-        return fail(std::move(raw).error());
-    }
-    const auto call = MessageRef::adopt(*raw);
+    auto raw = TRY(new_credentials_call(bus, name));
+    const auto call = MessageRef::adopt(raw);
     BusError error;
     sd_bus_message* reply = nullptr;
-    const int result = sd_bus_call(bus, *raw, kPatience, error.get(), &reply);
+    const int result = sd_bus_call(bus, raw, kPatience, error.get(), &reply);
     Answer answer{MessageRef::adopt(reply), {}};
     if (error.name() == SD_BUS_ERROR_NAME_HAS_NO_OWNER) {
         return answer;
@@ -62,11 +60,7 @@ Result<Answer> credentials_of(sd_bus* bus, const char* name)
     if (sender == nullptr || std::string_view(sender) != names::kBus) {
         return fail(error_from_errno(ErrorCode::Io, -result, "the bus does not answer"));
     }
-    auto credentials = read_credentials(reply);
-    if (!credentials) {
-        return fail(std::move(credentials).error());
-    }
-    answer.credentials = std::move(*credentials);
+    answer.credentials = TRY(read_credentials(reply));
     return answer;
 }
 

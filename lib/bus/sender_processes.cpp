@@ -14,6 +14,7 @@
 #include "lib/base/descriptor_message.h"
 #include "lib/base/log.h"
 #include "lib/base/signal_process.h"
+#include "lib/base/try.h"
 #include "lib/bus/peer.h"
 #include "lib/bus/process_wire.h"
 
@@ -28,12 +29,9 @@ Result<std::optional<PeerProcess>> process_of(const ProcessReply& reply, std::ve
     if (reply.answer != ProcessAnswer::Given || descriptors.size() != 1) {
         return fail(ErrorCode::Io, "the process of a client has ended: the bus has no pidfd of it");
     }
-    auto number = number_of(descriptors.front());
-    if (!number) {
-        return fail(std::move(number).error());
-    }
+    auto number = TRY(number_of(descriptors.front()));
     PeerProcess process;
-    process.pid = *number;
+    process.pid = number;
     process.uid = reply.uid;
     process.gids.assign(reply.gids.begin(), reply.gids.begin() + reply.groups);
     process.pidfd = std::move(descriptors.front());
@@ -74,18 +72,15 @@ Result<void> SenderProcesses::start()
     if (processes_.size() >= options_.processes) {
         return fail(ErrorCode::LimitReached, fmt::format("{} of its processes have not ended", processes_.size()));
     }
-    auto started = start_helper(options_.command, "the helper for processes");
-    if (!started) {
-        return fail(std::move(started).error());
-    }
-    if (auto watched = watch(*started); !watched) {
-        processes_.erase(started->pid);
-        signal_process(started->pid, SIGKILL);    // it has done nothing yet that could hold it up
-        waitpid(started->pid, nullptr, 0);
+    auto started = TRY(start_helper(options_.command, "the helper for processes"));
+    if (auto watched = watch(started); !watched) {
+        processes_.erase(started.pid);
+        signal_process(started.pid, SIGKILL);    // it has done nothing yet that could hold it up
+        waitpid(started.pid, nullptr, 0);
         return watched;
     }
-    socket_ = std::move(started->socket);
-    pid_ = started->pid;
+    socket_ = std::move(started.socket);
+    pid_ = started.pid;
     return {};
 }
 

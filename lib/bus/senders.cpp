@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/log.h"
+#include "lib/base/try.h"
 #include "lib/bus/credentials.h"
 
 namespace rdmaqos::bus {
@@ -21,15 +22,12 @@ Result<PeerProcess> process_with_number_of(Credentials credentials, std::uint64_
     if (!credentials.uid || credentials.pid <= 0) {
         return fail(ErrorCode::Io, "the bus does not say who a client is: it gave no user or no process");
     }
-    auto opened = open_pidfd(credentials.pid);
-    if (!opened) {
-        return fail(std::move(opened).error());
-    }
+    auto opened = TRY(open_pidfd(credentials.pid));
     PeerProcess process;
     process.pid = credentials.pid;
     process.uid = *credentials.uid;
     process.gids = std::move(credentials.gids);
-    process.pidfd = std::move(*opened);
+    process.pidfd = std::move(opened);
     process.started_by = on_bus_by;
     return process;
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "lib/base/log.h"
+#include "lib/base/try.h"
 
 namespace rdmaqos::bus {
 namespace {
@@ -64,16 +65,10 @@ Result<UniqueFd> new_socket(const std::filesystem::path& path)
 
 Result<void> make_sure_nobody_listens(const std::filesystem::path& path)
 {
-    const auto address = address_of(path);
-    if (!address) {
-        return fail(address.error());
-    }
-    const auto probe = new_socket(path);
-    if (!probe) {
-        return fail(probe.error());
-    }
+    const auto address = TRY(address_of(path));
+    const auto probe = TRY(new_socket(path));
     // EAGAIN: somebody does, and is busy.
-    if (connect(probe->get(), plain(*address), sizeof(*address)) == 0 || errno == EAGAIN) {
+    if (connect(probe.get(), plain(address), sizeof(address)) == 0 || errno == EAGAIN) {
         return fail(ErrorCode::Busy, fmt::format("{}: another rdma-qosd listens there", path.string()));
     }
     return {};
@@ -87,21 +82,16 @@ Result<UniqueFd> bind_and_listen(const std::filesystem::path& path)
     if (error) {
         return refused(path.parent_path(), error.value(), "the folder cannot be made");
     }
-    if (auto free = make_sure_nobody_listens(path); !free) {
-        return fail(std::move(free).error());
-    }
+    TRY(make_sure_nobody_listens(path));
     auto socket = new_socket(path);
     if (!socket) {
         return socket;
     }
     std::filesystem::path beside = path;
     beside += ".new";
-    const auto address = address_of(beside);
-    if (!address) {
-        return fail(address.error());
-    }
+    const auto address = TRY(address_of(beside));
     unlink(beside.c_str());
-    if (bind(socket->get(), plain(*address), sizeof(*address)) < 0) {
+    if (bind(socket->get(), plain(address), sizeof(address)) < 0) {
         return refused(path, errno, "the socket cannot be made");
     }
     if (chmod(beside.c_str(), 0666) < 0 || ::listen(socket->get(), kBacklog) < 0 ||
@@ -177,14 +167,9 @@ Server::~Server()
 Result<std::unique_ptr<Server>> Server::listen(EventLoop& loop, Turns& turns, ServerOptions options,
                                                ServerHandler& handler)
 {
-    auto socket = bind_and_listen(options.path);
-    if (!socket) {
-        return fail(std::move(socket).error());
-    }
-    std::unique_ptr<Server> server(new Server(loop, turns, std::move(options), std::move(*socket), handler));
-    if (auto started = server->start(); !started) {
-        return fail(std::move(started).error());
-    }
+    auto socket = TRY(bind_and_listen(options.path));
+    std::unique_ptr<Server> server(new Server(loop, turns, std::move(options), std::move(socket), handler));
+    TRY(server->start());
     return server;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 
 #include "lib/base/file.h"
+#include "lib/base/try.h"
 
 namespace rdmaqos::bus {
 namespace {
@@ -122,14 +123,9 @@ Result<std::shared_ptr<Turns::User>> Turns::user(Account account)
 
 Result<std::unique_ptr<IoSource>> Turns::on_io(Account account, int fd, std::uint32_t events, Callback function)
 {
-    auto of = user(account);
-    if (!of) {
-        return fail(std::move(of).error());
-    }
-    auto source = std::make_unique<Source>(*this, std::move(*of), fd);
-    if (auto started = source->start(events, std::move(function)); !started) {
-        return fail(std::move(started).error());
-    }
+    auto of = TRY(user(account));
+    auto source = std::make_unique<Source>(*this, std::move(of), fd);
+    TRY(source->start(events, std::move(function)));
     return source;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 
 #include "lib/base/log.h"
+#include "lib/base/try.h"
 #include "lib/nic/pacing.h"
 #include "lib/nic_mlx5/attach_reports.h"
 #include "lib/nic_mlx5/attributes.h"
@@ -281,9 +282,7 @@ Result<Admission> Mlx5Backend::admit(const QueuePairRef& queue_pair)
     if (!use.opened()) {
         return fail(use.opened().error());
     }
-    if (const auto is_ours = check_file(*queue_pair.file); !is_ours) {
-        return fail(is_ours.error());
-    }
+    TRY(check_file(*queue_pair.file));
     const OwnerAnswer tracked = queue_pair.type == QueuePairType::Devx ? OwnerAnswer{AnswerEnd::Nothing, {}, {}, {}, {}}
                                                                        : owners_.find(info_.port, queue_pair.number);
     Admission admission;
@@ -298,9 +297,7 @@ Result<Admission> Mlx5Backend::admit(const QueuePairRef& queue_pair)
     }
     QueuePairAnswer found{tracked.state, tracked.type};
     if (!tracked.owner) {
-        if (const auto is_there = check_own_file(); !is_there) {
-            return fail(is_there.error());
-        }
+        TRY(check_own_file());
         // Nobody vouches for the number: the kernel holds it against the handle. Of an owner's own, it does so when the
         // handle is used.
         const auto answer = query(queue_pair);
@@ -336,9 +333,7 @@ Result<QueuePairSearch> Mlx5Backend::find_queue_pairs(const std::shared_ptr<Clie
     if (!use.opened()) {
         return fail(use.opened().error());
     }
-    if (const auto is_ours = check_file(*file); !is_ours) {
-        return fail(is_ours.error());
-    }
+    TRY(check_file(*file));
     auto found = mlx5::find_queue_pairs(file->fd(), {sys_, info_.name, info_.port}, sought, known);
     if (!found) {
         const int error = found.error().sys_errno;
@@ -542,11 +537,8 @@ bool is_mlx5(const DeviceInfo& port)
 
 Result<std::unique_ptr<Backend>> open_backend(const DeviceInfo& port, const BackendOptions& options)
 {
-    auto context = open_context(port.name);
-    if (!context) {
-        return fail(context.error());
-    }
-    auto can = query_all_capabilities(**context);
+    auto context = TRY(open_context(port.name));
+    auto can = query_all_capabilities(*context);
     if (!can) {
         return fail(can.error().with_context(port.name));
     }
@@ -559,18 +551,13 @@ Result<std::unique_ptr<Backend>> open_backend(const DeviceInfo& port, const Back
         }
     }
     if (options.before_writing) {
-        if (auto allowed = options.before_writing(); !allowed) {
-            return fail(std::move(allowed).error());
-        }
+        TRY(options.before_writing());
     }
-    auto known = known_report(port, *can, options);
-    if (!known) {
-        return fail(known.error());
-    }
+    auto known = TRY(known_report(port, *can, options));
     BackendOptions kept = options;
     kept.before_writing = nullptr;
-    auto backend = std::make_unique<Mlx5Backend>(std::move(*context), port, std::move(*can), std::move(kept),
-                                                 std::move(*known));
+    auto backend = std::make_unique<Mlx5Backend>(std::move(context), port, std::move(*can), std::move(kept),
+                                                 std::move(known));
     if (const auto& attach = backend->attach_report(); attach.mode == AttachMode::None && was_short(attach)) {
         return fail({ErrorCode::Busy, 0, fmt::format("{}: {}", port.name, attach.reason)});
     }

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/try.h"
 #include "lib/nic_mlx5/element_tree.h"
 #include "lib/nic_mlx5/errors.h"
 #include "lib/nic_mlx5/mirror_calls.h"
@@ -131,13 +132,10 @@ Result<std::size_t> SharedTree::count_strays(const std::vector<ElementHandle>& k
 
 Result<SharedTree::Left> SharedTree::destroy_besides(const std::vector<ElementHandle>& known)
 {
-    const auto strays = handles_besides(known);
-    if (!strays) {
-        return fail(strays.error());
-    }
+    const auto strays = TRY(handles_besides(known));
     Left left;
     std::unordered_set<std::uint32_t> gone;
-    for (const auto handle : *strays) {
+    for (const auto handle : strays) {
         if (const auto destroyed = devx_destroy(fd_, handle)) {
             gone.insert(handle);
         } else {
@@ -171,24 +169,18 @@ Result<void> SharedTree::take_over(const std::vector<KnownElement>& elements, co
         add(handle, {request.kind, request.parent, request.attributes});
         known.push_back(handle);
     }
-    const auto left = destroy_besides(known);
-    if (!left) {
-        return fail(left.error());
-    }
-    return left->failure ? fail(explain(Command::DestroyElement, *left->failure)
-                                    .with_context("an element that an earlier daemon made before it died"))
-                         : Result<void>();
+    const auto left = TRY(destroy_besides(known));
+    return left.failure ? fail(explain(Command::DestroyElement, *left.failure)
+                                   .with_context("an element that an earlier daemon made before it died"))
+                        : Result<void>();
 }
 
 Result<ElementHandle> SharedTree::create(const ElementRequest& request)
 {
     ObjectId parent = kNoObject;
     if (request.parent) {
-        const auto found = find(*request.parent);
-        if (!found) {
-            return fail(found.error());
-        }
-        parent = (*found)->id;
+        const auto found = TRY(find(*request.parent));
+        parent = found->id;
     }
     const auto created = make_element(fd_, request.kind, parent, request.attributes);
     if (!created) {
@@ -201,11 +193,8 @@ Result<ElementHandle> SharedTree::create(const ElementRequest& request)
 
 Result<void> SharedTree::modify(ElementHandle element, const ElementChange& change)
 {
-    const auto found = find(element);
-    if (!found) {
-        return fail(found.error());
-    }
-    Object& object = **found;
+    const auto found = TRY(find(element));
+    Object& object = *found;
     const auto answer = devx_modify(fd_, object.handle, modify_element(object.written.kind, object.id, change));
     if (!answer) {
         return fail(explain(Command::ModifyElement, answer.error()));
@@ -216,16 +205,13 @@ Result<void> SharedTree::modify(ElementHandle element, const ElementChange& chan
 
 Result<ElementState> SharedTree::query(ElementHandle element)
 {
-    const auto found = find(element);
-    if (!found) {
-        return fail(found.error());
-    }
+    const auto found = TRY(find(element));
     if (reads_ == Reads::Written) {
-        return (*found)->written;
+        return found->written;
     }
-    const auto answer = devx_query(fd_, (*found)->handle, query_element((*found)->id), kQueryElementBytes);
+    const auto answer = devx_query(fd_, found->handle, query_element(found->id), kQueryElementBytes);
     if (!answer) {
-        const Object& object = **found;
+        const Object& object = *found;
         Error error = explain(Command::QueryElement, answer.error());
         if ((error.sys_errno == ENOENT || error.code == ErrorCode::InvalidArgument) &&
             takes_change(fd_, {object.handle, object.id}, object.written.kind, object.written.attributes)) {
@@ -245,11 +231,8 @@ Result<ElementState> SharedTree::query(ElementHandle element)
 
 Result<void> SharedTree::destroy(ElementHandle element)
 {
-    const auto found = find(element);
-    if (!found) {
-        return fail(found.error());
-    }
-    const auto answer = devx_destroy(fd_, (*found)->handle);
+    const auto found = TRY(find(element));
+    const auto answer = devx_destroy(fd_, found->handle);
     if (answer) {
         forget(element);
         return {};
@@ -273,11 +256,8 @@ Result<LeafIds> SharedTree::leaves_for(const std::shared_ptr<ClientFile>& /*file
     LeafIds ids;
     for (const auto& [element, id] : {std::pair(requester, &ids.requester), {responder, &ids.responder}}) {
         if (element) {
-            const auto found = find(*element);
-            if (!found) {
-                return fail(found.error());
-            }
-            *id = (*found)->id;
+            const auto found = TRY(find(*element));
+            *id = found->id;
         }
     }
     return ids;

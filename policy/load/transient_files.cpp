@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 
+#include "lib/base/try.h"
 #include "policy/text/source_file.h"
 #include "policy/yaml/transient_reader.h"
 
@@ -118,9 +119,7 @@ Result<TransientLock> TransientLock::take(const fs::path& root, int operation)
 {
     for (const auto& [directory, mode] :
          {std::pair(kRunDirectory, kForAll), {kTransientDirectory, kForAll}, {kStateDirectory, kForOwner}}) {
-        if (auto made = make_directory(root, directory, mode); !made) {
-            return fail(made.error());
-        }
+        TRY(make_directory(root, directory, mode));
     }
     UniqueFd fd(open(below_root(root, kLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!fd) {

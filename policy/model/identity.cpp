@@ -14,6 +14,7 @@
 
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "policy/model/cgroup_layouts.h"
 
 namespace rdmaqos {
@@ -254,11 +255,8 @@ Result<Identity> read_identity(const std::filesystem::path& proc, const PeerCred
     identity.uid = credentials.uid;
     identity.gids = credentials.gids;
     if (identity.gids.empty()) {
-        auto status = read_status(process->get(), credentials.pid);
-        if (!status) {
-            return fail(std::move(status).error());
-        }
-        identity.gids = std::move(status->gids);
+        auto status = TRY(read_status(process->get(), credentials.pid));
+        identity.gids = std::move(status.gids);
     }
     std::sort(identity.gids.begin(), identity.gids.end());
     identity.gids.erase(std::unique(identity.gids.begin(), identity.gids.end()), identity.gids.end());
@@ -276,12 +274,9 @@ Result<Identity> read_identity(const std::filesystem::path& proc, const PeerCred
     identity.executable = read_executable(process->get());
 
     // Last: that it can still be read proves that all before was this process.
-    const auto stat = read_stat(process->get(), credentials.pid, buffer);
-    if (!stat) {
-        return fail(stat.error());
-    }
-    identity.start_time = stat->start_time;
-    identity.command = printable(stat->command);
+    const auto stat = TRY(read_stat(process->get(), credentials.pid, buffer));
+    identity.start_time = stat.start_time;
+    identity.command = printable(stat.command);
     return identity;
 }
 
@@ -304,16 +299,10 @@ Result<Identity> read_identity_of_thread(const std::filesystem::path& proc, pid_
 
 Result<std::uint64_t> read_start_time(const std::filesystem::path& proc, pid_t pid)
 {
-    const auto process = open_process(proc, pid);
-    if (!process) {
-        return fail(process.error());
-    }
+    const auto process = TRY(open_process(proc, pid));
     std::array<char, kMaxStat> buffer;    // NOLINT(cppcoreguidelines-pro-type-member-init): filled below
-    const auto stat = read_stat(process->get(), pid, buffer);
-    if (!stat) {
-        return fail(stat.error());
-    }
-    return stat->start_time;
+    const auto stat = TRY(read_stat(process.get(), pid, buffer));
+    return stat.start_time;
 }
 
 std::string unit_of_cgroup(std::string_view cgroup)

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/try.h"
 #include "policy/model/opensm_order.h"
 
 namespace rdmaqos {
@@ -64,11 +65,8 @@ Result<IbMtu> select_mtu(IbMtu has, const std::optional<Selected<IbMtu>>& asked)
         return no_path(fmt::format("{} is no MTU", number(asked->value)));
     }
     const auto words = [](std::uint8_t value) { return in_words(static_cast<IbMtu>(value)); };
-    const auto mtu = select(number(has), asked->selector, number(asked->value), "MTU", words);
-    if (!mtu) {
-        return fail(mtu.error());
-    }
-    return static_cast<IbMtu>(*mtu);
+    const auto mtu = TRY(select(number(has), asked->selector, number(asked->value), "MTU", words));
+    return static_cast<IbMtu>(mtu);
 }
 
 Result<IbRate> select_rate(IbRate has, const std::optional<Selected<IbRate>>& asked)

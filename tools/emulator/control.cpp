@@ -11,6 +11,7 @@
 #include <sys/time.h>
 
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "lib/base/units.h"
 #include "tools/emulator/control_state.h"
 #include "tools/emulator/controlled.h"
@@ -66,17 +67,10 @@ Result<std::string> fail_command(Controlled& host, const Words& words)
         if (words[at] == "errno-only") {
             failure.mailbox = false;
         } else if (words[at] == "times" && at + 1 < words.size()) {
-            const auto count = parse_count(words[++at], "number of times");
-            if (!count) {
-                return fail(count.error());
-            }
-            times = *count;
+            times = TRY(parse_count(words[++at], "number of times"));
         } else {
-            const auto status = parse_count(words[at], "status byte, `errno-only` or `times N`");
-            if (!status) {
-                return fail(status.error());
-            }
-            failure.status = static_cast<FirmwareStatus>(*status);
+            const auto status = TRY(parse_count(words[at], "status byte, `errno-only` or `times N`"));
+            failure.status = static_cast<FirmwareStatus>(status);
         }
     }
     for (const auto& device : host.devices()) {
@@ -113,9 +107,7 @@ Result<std::string> set_behaviour(Controlled& host, const Words& words)
     Behaviour& behaviour = host.behaviour();
     const std::string& name = words.at(0);
     const std::string& value = words.at(1);
-    if (const auto possible = host.check_setting(name, value); !possible) {
-        return fail(possible.error());
-    }
+    TRY(host.check_setting(name, value));
     const auto choose = [&](const std::function<void(bool)>& set, const char* yes,
                             const char* no) -> Result<std::string> {
         if (value != yes && value != no) {
@@ -145,24 +137,19 @@ Result<std::string> set_behaviour(Controlled& host, const Words& words)
         return choose_of_firmware(&Firmware::set_refuse_busy_leaf, "refused", "released");
     }
     if (name == "default-share" || name == "next-element") {
-        const auto number = parse_count(value, name == "default-share" ? "share" : "id");
-        if (!number) {
-            return fail(number.error());
-        }
+        const auto number = TRY(parse_count(value, name == "default-share" ? "share" : "id"));
         if (name == "default-share") {
-            set_in_all(&Firmware::set_default_share_reads_as, static_cast<std::uint32_t>(*number));
+            set_in_all(&Firmware::set_default_share_reads_as, static_cast<std::uint32_t>(number));
         } else {
-            set_in_all(&Firmware::set_next_object, ObjectId{static_cast<std::uint32_t>(*number)});
+            set_in_all(&Firmware::set_next_object, ObjectId{static_cast<std::uint32_t>(number)});
         }
         return std::string();
     }
     if (name == "close-ms" || name == "call-us") {
-        const auto time = parse_count(value, name == "close-ms" ? "number of milliseconds" : "number of microseconds");
-        if (!time) {
-            return fail(time.error());
-        }
+        const auto time = TRY(
+            parse_count(value, name == "close-ms" ? "number of milliseconds" : "number of microseconds"));
         (name == "close-ms" ? behaviour.close_milliseconds
-                            : behaviour.call_microseconds) = static_cast<std::uint32_t>(*time);
+                            : behaviour.call_microseconds) = static_cast<std::uint32_t>(time);
         return std::string();
     }
     return wrong(fmt::format("there is no setting `{}`: modify-lock, mailbox-on-error, queue-groups, busy-leaf, "
@@ -206,11 +193,8 @@ Result<std::string> delay(Controlled& host, const Words& words)
 template <Result<void> (ControlledDevice::*Action)()>
 Result<std::string> with_device(Controlled& host, const Words& words)
 {
-    const auto device = device_named(host, words.at(0));
-    if (!device) {
-        return fail(device.error());
-    }
-    return done(((**device).*Action)());
+    const auto device = TRY(device_named(host, words.at(0)));
+    return done(((*device).*Action)());
 }
 
 Result<std::string> drift(Controlled& host, const Words& words)
@@ -273,19 +257,13 @@ Result<std::string> event(Controlled& host, const Words& words)
 
 Result<std::string> link_speed(Controlled& host, const Words& words)
 {
-    const auto device = device_named(host, words.at(0));
-    if (!device) {
-        return fail(device.error());
-    }
-    const auto port = port_of(**device, words);
-    if (!port) {
-        return fail(port.error());
-    }
+    const auto device = TRY(device_named(host, words.at(0)));
+    const auto port = TRY(port_of(*device, words));
     const auto speed = parse_bandwidth(words.at(1)).value;
     if (!speed) {
         return wrong(fmt::format("`{}` is not a rate, as 25Gbps is", words.at(1)));
     }
-    return done((*device)->set_link_speed(*port, *speed));
+    return done(device->set_link_speed(port, *speed));
 }
 
 Result<std::string> set_pkeys(Controlled& host, const Words& words)
@@ -321,22 +299,15 @@ Result<std::string> queue_pair_fatal(Controlled& host, const Words& words)
 
 Result<std::string> next_queue_pairs(Controlled& host, const Words& words)
 {
-    const auto device = device_named(host, words.at(0));
-    if (!device) {
-        return fail(device.error());
-    }
+    const auto device = TRY(device_named(host, words.at(0)));
     std::vector<std::uint32_t> numbers;
     for (std::size_t at = 1; at < words.size(); ++at) {
-        const auto number = parse_count(words[at], "queue pair number");
-        if (!number) {
-            return fail(number.error());
-        }
-        numbers.push_back(static_cast<std::uint32_t>(*number));
+        const auto number = TRY(parse_count(words[at], "queue pair number"));
+        numbers.push_back(static_cast<std::uint32_t>(number));
     }
-    if (!(*device)->order_queue_pairs(numbers)) {
-        return wrong(
-            fmt::format("{} cannot number queue pairs so: a number has 24 bits, is 2 or more, and nobody has it",
-                        (*device)->name()));
+    if (!device->order_queue_pairs(numbers)) {
+        return wrong(fmt::format(
+            "{} cannot number queue pairs so: a number has 24 bits, is 2 or more, and nobody has it", device->name()));
     }
     return std::string();
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <rdma/ib_user_ioctl_verbs.h>
 
+#include "lib/base/try.h"
 #include "tools/emulator/controlled.h"
 
 namespace rdmaqos::emulator {
@@ -144,11 +145,8 @@ Result<std::string> describe_resource(Controlled& host, const std::vector<std::s
     }
     std::string text;
     for (const auto& device : host.devices()) {
-        const auto owners = device->owners();
-        if (!owners) {
-            return fail(owners.error());
-        }
-        for (const auto& owner : *owners) {
+        const auto owners = TRY(device->owners());
+        for (const auto& owner : owners) {
             text += Json{{"device", device->name()},
                          {"qpn", owner.number},
                          {"pid", owner.process},

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "lib/base/file.h"
+#include "lib/base/try.h"
 
 namespace rdmaqos::run {
 namespace {
@@ -132,11 +133,8 @@ Result<Before> look_at(const fs::path& configfs, const DefaultTos& wanted)
         return fail(error_from_errno(ErrorCode::Io, errno, folder.string()));
     }
     const fs::path file = folder / "ports" / std::to_string(wanted.port) / "default_roce_tos";
-    auto before = read_setting(file);
-    if (!before) {
-        return fail(before.error());
-    }
-    return Before{file, *before};
+    auto before = TRY(read_setting(file));
+    return Before{file, before};
 }
 
 }    // namespace
@@ -172,24 +170,18 @@ Result<void> set_until_the_end(const fs::path& configfs, const std::vector<Defau
 {
     std::vector<Before> before;
     for (const DefaultTos& each : all) {
-        auto found = look_at(configfs, each);
-        if (!found) {
-            return fail(found.error());
-        }
-        before.push_back(std::move(*found));
+        auto found = TRY(look_at(configfs, each));
+        before.push_back(std::move(found));
     }
     if (before.empty()) {
         return {};
     }
     // First: this process can be killed at any moment.
-    const auto guardian = start_guard(before);
-    if (!guardian) {
-        return fail(guardian.error());
-    }
+    const auto guardian = TRY(start_guard(before));
     for (std::size_t i = 0; i < all.size(); ++i) {
         if (auto written = write_setting(before[i].file, std::to_string(all[i].tos)); !written) {
             restore(before);
-            (void)write(guardian->get(), "-", 1);
+            (void)write(guardian.get(), "-", 1);
             return written;
         }
     }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "lib/base/try.h"
 #include "lib/base/version.h"
 #include "tools/rdma-qos-run/default_tos.h"
 #include "tools/rdma-qos-run/marks.h"
@@ -146,11 +147,8 @@ Result<std::vector<DefaultTos>> default_tos_of(const Options& options)
 {
     std::vector<DefaultTos> all;
     for (const auto& text : options.default_tos) {
-        auto parsed = parse_default_tos(text);
-        if (!parsed) {
-            return fail(parsed.error());
-        }
-        all.push_back(std::move(*parsed));
+        auto parsed = TRY(parse_default_tos(text));
+        all.push_back(std::move(parsed));
     }
     return all;
 }

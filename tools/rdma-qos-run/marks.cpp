@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "lib/api/policy.h"
+#include "lib/base/try.h"
 #include "lib/bus/client.h"
 #include "lib/bus/names.h"
 
@@ -35,20 +36,14 @@ constexpr Name kNames[] = {
 Result<Marks> ask_marks(const fs::path& root, const std::string& level)
 {
     // The preload library knows only this socket.
-    auto client = bus::Client::connect_direct(root / fs::path(bus::names::kSocket).relative_path());
-    if (!client) {
-        return fail(client.error());
-    }
+    auto client = TRY(bus::Client::connect_direct(root / fs::path(bus::names::kSocket).relative_path()));
     bus::Dict request;
     if (!level.empty()) {
         request.set("level", level);
     }
-    const auto answer = client->call(bus::names::kRoot, bus::names::kManager, "QueryPath",
-                                     {bus::Value(std::move(request))});
-    if (!answer) {
-        return fail(answer.error());
-    }
-    const auto* paths = answer->size() == 1 ? answer->front().as<std::vector<bus::Dict>>() : nullptr;
+    const auto answer = TRY(
+        client.call(bus::names::kRoot, bus::names::kManager, "QueryPath", {bus::Value(std::move(request))}));
+    const auto* paths = answer.size() == 1 ? answer.front().as<std::vector<bus::Dict>>() : nullptr;
     if (paths == nullptr || paths->empty()) {
         return fail(ErrorCode::Internal, "QueryPath was answered with something else than documented");
     }

@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/try.h"
 #include "tools/rdma-qos-sample/queue_pairs.h"
 #include "tools/rdma-qos-sample/session.h"
 
@@ -99,19 +100,13 @@ struct Membership {
 
 Result<Membership> register_and_attach(const Options& options, const QueuePairs& queue_pairs)
 {
-    auto client = bus::Client::connect(options.root);
-    if (!client) {
-        return fail(client.error());
+    auto client = TRY(bus::Client::connect(options.root));
+    auto session = TRY(join(client, options.wish, queue_pairs));
+    if (all_refused(session)) {
+        return fail(ErrorCode::BadQueuePair, describe(session));
     }
-    auto session = join(*client, options.wish, queue_pairs);
-    if (!session) {
-        return fail(session.error());
-    }
-    if (all_refused(*session)) {
-        return fail(ErrorCode::BadQueuePair, describe(*session));
-    }
-    say(describe(*session));
-    return Membership{std::move(*client), std::move(*session)};
+    say(describe(session));
+    return Membership{std::move(client), std::move(session)};
 }
 
 Result<QueuePairs> make_queue_pairs(const Options& options)
@@ -165,16 +160,10 @@ auto again(const Command& command, const Attempt& attempt)
 // Joins, runs the command, and joins again after a loss. The command's exit status.
 Result<int> hold(const Options& options)
 {
-    auto first = make_queue_pairs(options);
-    if (!first) {
-        return fail(first.error());
-    }
-    auto joined = register_and_attach(options, *first);
-    if (!joined) {
-        return fail(joined.error());
-    }
-    std::optional<QueuePairs> queue_pairs = std::move(*first);
-    std::optional<Membership> membership = std::move(*joined);
+    auto first = TRY(make_queue_pairs(options));
+    auto joined = TRY(register_and_attach(options, first));
+    std::optional<QueuePairs> queue_pairs = std::move(first);
+    std::optional<Membership> membership = std::move(joined);
     const Command command(options.command);
     while (queue_pairs && membership) {
         switch (wait_for_something(membership->client, *queue_pairs, command)) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <infiniband/mlx5dv.h>
 
+#include "lib/base/try.h"
 #include "lib/client/retry.h"
 
 namespace rdmaqos::sample {
@@ -70,16 +71,13 @@ Result<ibv_qp_attr> attributes_to_itself(ibv_qp& queue_pair, std::uint8_t port)
 
 Result<void> bring_to_rts(ibv_qp& queue_pair, std::uint8_t port)
 {
-    auto attributes = attributes_to_itself(queue_pair, port);
-    if (!attributes) {
-        return fail(attributes.error());
-    }
+    auto attributes = TRY(attributes_to_itself(queue_pair, port));
     for (const ibv_qp_state state : {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS}) {
-        attributes->qp_state = state;
+        attributes.qp_state = state;
         const int mask = mask_for(queue_pair.qp_type, state);
         // A registered queue pair may be busy for a moment because rdma-qosd is moving it: such calls are tried again.
         // Here it is not registered yet, but a program changes states later as well, so the example does it everywhere.
-        const int error = client::retry_busy([&] { return ibv_modify_qp(&queue_pair, &*attributes, mask); });
+        const int error = client::retry_busy([&] { return ibv_modify_qp(&queue_pair, &attributes, mask); });
         if (error != 0) {
             return fail(verbs_error(
                 error, fmt::format("queue pair {} to state {}", queue_pair.qp_num, static_cast<int>(state))));
@@ -133,9 +131,7 @@ Result<QueuePairs> QueuePairs::make(const std::string& device, std::uint8_t port
         if (!queue_pair) {
             return fail(verbs_error(errno, "create queue pair"));
         }
-        if (const auto ready = bring_to_rts(*queue_pair, port); !ready) {
-            return fail(ready.error());
-        }
+        TRY(bring_to_rts(*queue_pair, port));
         made.queue_pairs_.push_back(std::move(queue_pair));
     }
     return made;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "lib/base/units.h"
 #include "lib/bus/attach.h"
 #include "lib/bus/names.h"
@@ -61,13 +62,10 @@ Result<Session> register_session(bus::Client& client, const Wish& wish)
     if (!wish.level.empty()) {
         request.set("level", wish.level);
     }
-    const auto reply = client.call(bus::names::kRoot, bus::names::kManager, "Register",
-                                   {bus::Value(std::move(request))});
-    if (!reply) {
-        return fail(reply.error());
-    }
-    const auto* path = reply->size() == 2 ? reply->front().as<bus::ObjectPath>() : nullptr;
-    const auto* grant = reply->size() == 2 ? reply->back().as<bus::Dict>() : nullptr;
+    const auto reply = TRY(
+        client.call(bus::names::kRoot, bus::names::kManager, "Register", {bus::Value(std::move(request))}));
+    const auto* path = reply.size() == 2 ? reply.front().as<bus::ObjectPath>() : nullptr;
+    const auto* grant = reply.size() == 2 ? reply.back().as<bus::Dict>() : nullptr;
     if (path == nullptr || grant == nullptr) {
         return fail(ErrorCode::Internal, "Register was answered with something else than documented");
     }
@@ -95,11 +93,7 @@ Result<Session> join(bus::Client& client, const Wish& wish, const QueuePairs& qu
         const int copy = fcntl(queue_pairs.context().cmd_fd, F_DUPFD_CLOEXEC, 0);
         dicts.front().set("uverbs", bus::FileDescriptor{std::make_shared<UniqueFd>(copy)});
     }
-    auto results = bus::attach(client, session->path, dicts);
-    if (!results) {
-        return fail(std::move(results).error());
-    }
-    session->results = std::move(*results);
+    session->results = TRY(bus::attach(client, session->path, dicts));
     return session;
 }
 

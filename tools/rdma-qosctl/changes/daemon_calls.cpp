@@ -9,6 +9,7 @@
 
 #include "lib/api/json.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "tools/rdma-qosctl/changes/password_agent.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
@@ -85,12 +86,9 @@ Result<ReloadView> reload_files(const Context& context, bus::Client& client, boo
 
 Result<ReloadView> refresh_files(const Context& context, bus::Client& client)
 {
-    const auto properties = client.properties(kManagerPath, kManagerInterface);
-    if (!properties) {
-        return fail(properties.error());
-    }
+    const auto properties = TRY(client.properties(kManagerPath, kManagerInterface));
     // A daemon that does not know of trials is older.
-    return read_files(context, client, properties->contains("Trial") ? "Refresh" : "Reload", false);
+    return read_files(context, client, properties.contains("Trial") ? "Refresh" : "Reload", false);
 }
 
 void print_reload(const Context& context, const ReloadView& reload)
@@ -113,34 +111,28 @@ void print_reload(const Context& context, const ReloadView& reload)
 
 Result<api::Trial> fetch_trial(bus::Client& client)
 {
-    const auto manager = fetch_manager(client);
-    if (!manager) {
-        return fail(manager.error());
-    }
-    if (!manager->trial) {
+    const auto manager = TRY(fetch_manager(client));
+    if (!manager.trial) {
         return fail(ErrorCode::InvalidArgument, "no policy is being tried: the trial has ended, or there was none");
     }
-    return *manager->trial;
+    return *manager.trial;
 }
 
 template <typename Record>
 Result<std::vector<Record>> call_on_devices(const Context& context, const std::string& method,
                                             const std::string& device)
 {
-    auto client = connect(context);
-    if (!client) {
-        return fail(client.error());
-    }
+    auto client = TRY(connect(context));
     const auto call = [&](const std::string& path, const std::string& interface, const std::string& name,
                           const std::vector<bus::Value>& arguments) {
-        return with_password(context, *client,
-                             [&] { return client->call(path, interface, name, arguments, kDeviceTimeout); });
+        return with_password(context, client,
+                             [&] { return client.call(path, interface, name, arguments, kDeviceTimeout); });
     };
     if (device.empty()) {
         const std::string all = method + "All";
         return results_of<Record>(call(kManagerPath, kManagerInterface, all, {}), all);
     }
-    const auto look = [&] { return client->call(kManagerPath, kManagerInterface, "GetDevice", {bus::Value(device)}); };
+    const auto look = [&] { return client.call(kManagerPath, kManagerInterface, "GetDevice", {bus::Value(device)}); };
     auto found = look();
     // One that was released and is not closed yet.
     const auto end = std::chrono::steady_clock::now() + kDeviceTimeout;
@@ -160,7 +152,7 @@ Result<std::vector<Record>> call_on_devices(const Context& context, const std::s
     }
     if constexpr (std::is_same_v<Record, api::DeviceResult>) {
         if (!found && found.error().code == ErrorCode::UnknownDevice && method == "Release") {
-            if (auto released = released_already(*client, device); !released.empty()) {
+            if (auto released = released_already(client, device); !released.empty()) {
                 return released;
             }
         }
@@ -180,12 +172,9 @@ ExitStatus status_of(const std::vector<api::DeviceResult>& results)
 Result<ExitStatus> switch_devices(const Context& context, const std::string& method, const std::string& device,
                                   std::string_view done)
 {
-    const auto reply = call_on_devices<api::DeviceResult>(context, method, device);
-    if (!reply) {
-        return fail(reply.error());
-    }
-    print(context.json ? to_text({{"devices", api::to_json(*reply)}}) : render_switched(*reply, done, context.screen));
-    return status_of(*reply);
+    const auto reply = TRY(call_on_devices<api::DeviceResult>(context, method, device));
+    print(context.json ? to_text({{"devices", api::to_json(reply)}}) : render_switched(reply, done, context.screen));
+    return status_of(reply);
 }
 
 }    // namespace rdmaqos::ctl

@@ -8,6 +8,7 @@
 
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "policy/load/policy_reader.h"
 #include "policy/model/name_service.h"
 #include "tools/rdma-qosctl/changes/daemon_calls.h"
@@ -67,12 +68,9 @@ Result<Base> base_of_change(const Context& context)
     if (!client) {
         return client.error().code == ErrorCode::NoDaemon ? Result<Base>(Base{}) : fail(client.error());
     }
-    const auto files = call_manager<std::vector<api::RunningFile>>(*client, "RunningFiles", {});
-    if (!files) {
-        return fail(files.error());
-    }
+    const auto files = TRY(call_manager<std::vector<api::RunningFile>>(*client, "RunningFiles", {}));
     Base base;
-    for (const auto& file : *files) {
+    for (const auto& file : files) {
         if (!base.running) {
             base.running.emplace();
         }

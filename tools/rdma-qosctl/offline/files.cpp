@@ -11,6 +11,7 @@
 
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "lib/base/units.h"
 #include "policy/load/policy_reader.h"
 #include "policy/model/name_service.h"
@@ -77,11 +78,8 @@ void add_policy_files(CLI::App& command, PolicyFiles& policy)
 
 Result<std::shared_ptr<const SourceFile>> read_source(const std::string& file)
 {
-    auto text = file == "-" ? read_stdin() : read_regular_file(file, kMaxConfigFileSize);
-    if (!text) {
-        return fail(std::move(text).error());
-    }
-    return std::make_shared<const SourceFile>(SourceFile{file == "-" ? "<stdin>" : file, std::move(*text)});
+    auto text = TRY(file == "-" ? read_stdin() : read_regular_file(file, kMaxConfigFileSize));
+    return std::make_shared<const SourceFile>(SourceFile{file == "-" ? "<stdin>" : file, std::move(text)});
 }
 
 std::shared_ptr<const SourceFile> load_source(const std::string& file, Diagnostics& diagnostics)

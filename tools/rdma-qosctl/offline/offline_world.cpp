@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "policy/model/traffic_class.h"
 #include "policy/path/multi_path.h"
 #include "policy/path/path_limits.h"
@@ -72,12 +73,9 @@ Result<std::vector<Request>> requests_of(const OfflineWorld& world, const Reques
     if (!requests) {
         return requests;
     }
-    const auto names = names_of(world, options);
-    if (!names) {
-        return fail(names.error());
-    }
+    const auto names = TRY(names_of(world, options));
     for (auto& request : *requests) {
-        request.device = *names;
+        request.device = names;
     }
     return requests;
 }
@@ -124,26 +122,11 @@ Result<OfflineWorld> load_world(const std::string& policy_file, const std::strin
                                 const IdentityOptions& identity)
 {
     OfflineWorld world;
-    auto policy = require_policy(policy_file.empty() ? std::vector<std::string>{} : std::vector{policy_file}, root);
-    if (!policy) {
-        return fail(policy.error());
-    }
-    world.policy = std::move(*policy);
-    auto fabric = require_fabric("", root);
-    if (!fabric) {
-        return fail(fabric.error());
-    }
-    world.fabric = std::move(*fabric);
-    auto targets = load_targets(simulation);
-    if (!targets) {
-        return fail(targets.error());
-    }
-    world.targets = std::move(*targets);
-    auto who = identity_of(identity);
-    if (!who) {
-        return fail(who.error());
-    }
-    world.identity = std::move(*who);
+    world.policy = TRY(
+        require_policy(policy_file.empty() ? std::vector<std::string>{} : std::vector{policy_file}, root));
+    world.fabric = TRY(require_fabric("", root));
+    world.targets = TRY(load_targets(simulation));
+    world.identity = TRY(identity_of(identity));
     std::vector<LocalPort> local;
     for (const auto& target : world.targets) {
         if (target.local) {
@@ -156,26 +139,20 @@ Result<OfflineWorld> load_world(const std::string& policy_file, const std::strin
 
 Result<Explanation> explain_offline(const OfflineWorld& world, const RequestOptions& options)
 {
-    const auto requests = requests_of(world, options);
-    if (!requests) {
-        return fail(requests.error());
-    }
-    if (requests->size() != 1) {
+    const auto requests = TRY(requests_of(world, options));
+    if (requests.size() != 1) {
         return fail(ErrorCode::InvalidArgument, "explain takes one source and one destination");
     }
-    const Request& request = requests->front();
+    const Request& request = requests.front();
     return explain(*world.matcher, request, world.identity, limits_of(world, request));
 }
 
 Result<std::vector<api::PathAnswer>> query_path_offline(const OfflineWorld& world, const RequestOptions& options)
 {
-    const auto requests = requests_of(world, options);
-    if (!requests) {
-        return fail(requests.error());
-    }
+    const auto requests = TRY(requests_of(world, options));
     std::vector<api::PathAnswer> answers;
     MissingPairs missing;
-    for (const auto& request : *requests) {
+    for (const auto& request : requests) {
         const auto found = world.matcher->match(request, world.identity);
         const auto answer = found ? apply_level(*found->level, request, limits_of(world, request))
                                   : Result<PathAnswer>(fail(found.error()));

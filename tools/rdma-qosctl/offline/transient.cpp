@@ -9,6 +9,7 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "lib/base/units.h"
 #include "policy/text/yaml_text.h"
 #include "policy/yaml/level_overrides.h"
@@ -76,11 +77,8 @@ bool may_be_in_file_name(char c)
 
 Result<Transient> transient_from(const RuleOptions& options, std::chrono::system_clock::time_point now)
 {
-    const auto until = end_after(options.lasts, now);
-    if (!until) {
-        return fail(until.error());
-    }
-    return Transient{*until, options.owner, options.cgroup};
+    const auto until = TRY(end_after(options.lasts, now));
+    return Transient{until, options.owner, options.cgroup};
 }
 
 Result<std::string> rule_text(const RuleOptions& options, const Transient& transient)

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/file.h"
+#include "lib/base/try.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 
@@ -12,9 +13,7 @@ Result<ExitStatus> deliver(const Context& context, const std::string* text, cons
                            const std::string& file)
 {
     if (text != nullptr && !file.empty()) {
-        if (auto written = write_file_atomically(file, *text); !written) {
-            return fail(written.error());
-        }
+        TRY(write_file_atomically(file, *text));
     }
     const std::string* shown = file.empty() ? text : nullptr;
     if (context.json) {

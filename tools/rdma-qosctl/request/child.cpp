@@ -13,6 +13,7 @@
 
 #include "lib/base/signal_process.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -78,12 +79,9 @@ Result<Child> Child::start(const std::vector<std::string>& command)
     if (command.empty()) {
         return child;
     }
-    auto pid = spawn(command, before);
-    if (!pid) {
-        return fail(std::move(pid).error());
-    }
-    child.pid_ = *pid;
-    child.process_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, *pid, 0)));
+    auto pid = TRY(spawn(command, before));
+    child.pid_ = pid;
+    child.process_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
     if (!child.process_ || !add_to_poll(child.poll_.get(), child.process_.get())) {
         return fail(system_error(errno, "waiting for the command"));
     }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "lib/base/units.h"
 #include "policy/model/cgroup_layouts.h"
 #include "policy/model/client_keys.h"
@@ -66,12 +67,9 @@ Result<std::optional<std::uint64_t>> parse(std::string_view key, const std::stri
 template <typename T>
 Result<void> set_number(bus::Dict& dict, std::string_view key, const std::string& text)
 {
-    const auto number = parse(key, text, std::numeric_limits<T>::max());
-    if (!number) {
-        return fail(number.error());
-    }
-    if (*number) {
-        dict.set(key, bus::Value(static_cast<T>(**number)));
+    const auto number = TRY(parse(key, text, std::numeric_limits<T>::max()));
+    if (number) {
+        dict.set(key, bus::Value(static_cast<T>(*number)));
     }
     return {};
 }
@@ -161,15 +159,12 @@ Result<void> set_qos_class(Request& request, const std::string& text, const Poli
 
 Result<void> set_service_id(Request& request, const RequestOptions& options)
 {
-    const auto service_id = parse("service-id", options.service_id, std::numeric_limits<std::uint64_t>::max());
-    if (!service_id) {
-        return fail(service_id.error());
-    }
-    request.service_id = *service_id;
+    const auto service_id = TRY(parse("service-id", options.service_id, std::numeric_limits<std::uint64_t>::max()));
+    request.service_id = service_id;
     if (options.port_space.empty() && options.destination_port.empty()) {
         return {};
     }
-    if (*service_id) {
+    if (service_id) {
         return fail(ErrorCode::InvalidArgument, "give either a service-id or a port-space with a destination-port");
     }
     const auto port = parse("destination-port", options.destination_port, std::numeric_limits<std::uint16_t>::max());
@@ -179,11 +174,7 @@ Result<void> set_service_id(Request& request, const RequestOptions& options)
     if (options.port_space.empty() || !*port) {
         return fail(ErrorCode::InvalidArgument, "port-space and destination-port must be given together");
     }
-    const auto formed = service_id_of(options.port_space, static_cast<std::uint16_t>(**port));
-    if (!formed) {
-        return fail(formed.error());
-    }
-    request.service_id = *formed;
+    request.service_id = TRY(service_id_of(options.port_space, static_cast<std::uint16_t>(**port)));
     return {};
 }
 
@@ -210,32 +201,18 @@ Result<Request> to_request(const RequestOptions& options, const Policy& policy)
     if (!options.level.empty()) {
         request.level = options.level;
     }
-    if (auto set = set_qos_class(request, options.qos_class, policy); !set) {
-        return fail(set.error());
+    TRY(set_qos_class(request, options.qos_class, policy));
+    TRY(set_tos(request, options));
+    TRY(set_service_id(request, options));
+    const auto pkey = TRY(parse("pkey", options.pkey, std::numeric_limits<std::uint16_t>::max()));
+    if (pkey) {
+        request.pkey = static_cast<std::uint16_t>(*pkey);
     }
-    if (auto set = set_tos(request, options); !set) {
-        return fail(set.error());
+    const auto sl = TRY(parse("sl", options.sl, kHighestSl));
+    if (sl) {
+        request.sl = static_cast<std::uint8_t>(*sl);
     }
-    if (auto set = set_service_id(request, options); !set) {
-        return fail(set.error());
-    }
-    const auto pkey = parse("pkey", options.pkey, std::numeric_limits<std::uint16_t>::max());
-    if (!pkey) {
-        return fail(pkey.error());
-    }
-    if (*pkey) {
-        request.pkey = static_cast<std::uint16_t>(**pkey);
-    }
-    const auto sl = parse("sl", options.sl, kHighestSl);
-    if (!sl) {
-        return fail(sl.error());
-    }
-    if (*sl) {
-        request.sl = static_cast<std::uint8_t>(**sl);
-    }
-    if (auto set = set_selected(request, options); !set) {
-        return fail(set.error());
-    }
+    TRY(set_selected(request, options));
     return request;
 }
 
@@ -372,9 +349,7 @@ Result<bus::Dict> to_dict(const RequestOptions& options)
     set_ends(dict, "destination", options.destination);
     set_text(dict, "device", options.device);
     Request components;
-    if (auto set = set_selected(components, options); !set) {
-        return fail(set.error());
-    }
+    TRY(set_selected(components, options));
     set_components(dict, components);
     for (const auto& set :
          {set_number<std::uint64_t>(dict, "service-id", options.service_id),
@@ -468,19 +443,13 @@ Result<Identity> identity_of(const IdentityOptions& options)
         return identity;
     }
     if (!options.user.empty()) {
-        auto user = user_of(options.user);
-        if (!user) {
-            return fail(user.error());
-        }
-        identity->uid = user->uid;
-        identity->gids = std::move(user->gids);
+        auto user = TRY(user_of(options.user));
+        identity->uid = user.uid;
+        identity->gids = std::move(user.gids);
     }
     for (const auto& group : options.groups) {
-        const auto gid = group_of(group);
-        if (!gid) {
-            return fail(gid.error());
-        }
-        identity->gids.push_back(*gid);
+        const auto gid = TRY(group_of(group));
+        identity->gids.push_back(gid);
     }
     std::sort(identity->gids.begin(), identity->gids.end());
     identity->gids.erase(std::unique(identity->gids.begin(), identity->gids.end()), identity->gids.end());

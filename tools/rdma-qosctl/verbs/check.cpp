@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "policy/match/hidden_rules.h"
 #include "policy/match/ipoib_partitions.h"
 #include "policy/match/marks.h"
@@ -51,18 +52,15 @@ Result<Chosen> choose_targets(const Context& context, const CheckOptions& option
     Chosen chosen;
     if (options.devices_file.empty() && !options.offline) {
         if (auto client = connect(context)) {
-            auto world = fetch_world(*client);
-            if (!world) {
-                return fail(world.error());
-            }
-            for (const auto& device : world->devices) {
+            auto world = TRY(fetch_world(*client));
+            for (const auto& device : world.devices) {
                 if (device.state == "disabled") {
                     chosen.left_out.push_back({device.key(), LeftOutDevice::Why::Disabled});
                 } else {
                     chosen.targets.push_back(to_target(device));
                 }
             }
-            for (const auto& device : world->manager.released_devices) {
+            for (const auto& device : world.manager.released_devices) {
                 chosen.left_out.push_back({device, LeftOutDevice::Why::Released});
             }
             chosen.note = "checked against the devices of the running daemon";
@@ -71,11 +69,7 @@ Result<Chosen> choose_targets(const Context& context, const CheckOptions& option
     if (!chosen.targets.empty()) {
         return chosen;
     }
-    auto targets = load_targets(options.devices_file);
-    if (!targets) {
-        return fail(targets.error());
-    }
-    chosen.targets = std::move(*targets);
+    chosen.targets = TRY(load_targets(options.devices_file));
     chosen
         .note = options.devices_file.empty()
                     ? "checked against the default profile (a ConnectX-6 Dx at 100 Gbit/s); --devices FILE names others"
@@ -156,13 +150,10 @@ Result<CheckReport> make_report(const Context& context, const CheckOptions& opti
     report.revision = policy.value->revision;
     report.levels = policy.value->levels.size();
     const Settings used = settings.value ? *settings.value : Settings{};
-    auto chosen = choose_targets(context, options);
-    if (!chosen) {
-        return fail(chosen.error());
-    }
-    report.note = std::move(chosen->note);
-    report.left_out = std::move(chosen->left_out);
-    for (const auto& target : chosen->targets) {
+    auto chosen = TRY(choose_targets(context, options));
+    report.note = std::move(chosen.note);
+    report.left_out = std::move(chosen.left_out);
+    for (const auto& target : chosen.targets) {
         report.devices.push_back(check_device(*policy.value, target, used));
     }
     report.divides_devices = !element_devices(*policy.value).empty();
@@ -170,12 +161,12 @@ Result<CheckReport> make_report(const Context& context, const CheckOptions& opti
         warn_of_absent_devices(*policy.value, report);
     }
     const Fabric known = fabric.value ? *fabric.value : Fabric{};
-    const std::vector<LocalPort> local = local_ports(chosen->targets);
+    const std::vector<LocalPort> local = local_ports(chosen.targets);
     const Matcher matcher(*policy.value, resolve(*policy.value, known, local));
     append_untold(report.diagnostics, warnings_of_ipoib(*policy.value, known, local));
     report.diagnostics.append(warnings_of_hidden_rules(matcher));
     std::vector<DeviceNames> names;
-    for (const auto& target : chosen->targets) {
+    for (const auto& target : chosen.targets) {
         names.push_back(target.names);
     }
     report.diagnostics.append(warnings_of_marks(*policy.value, names));
@@ -185,15 +176,10 @@ Result<CheckReport> make_report(const Context& context, const CheckOptions& opti
 
 Result<ExitStatus> check(const Context& context, const CheckOptions& options)
 {
-    if (auto valid = is_valid(options.policy); !valid) {
-        return fail(valid.error());
-    }
-    const auto report = make_report(context, options);
-    if (!report) {
-        return fail(report.error());
-    }
-    print(context.json ? to_text(check_json(*report)) : render_check(*report, context.screen));
-    return report->ok() ? ExitStatus::Ok : ExitStatus::BadPolicy;
+    TRY(is_valid(options.policy));
+    const auto report = TRY(make_report(context, options));
+    print(context.json ? to_text(check_json(report)) : render_check(report, context.screen));
+    return report.ok() ? ExitStatus::Ok : ExitStatus::BadPolicy;
 }
 
 }    // namespace

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/try.h"
 #include "tools/rdma-qosctl/changes/daemon_calls.h"
 #include "tools/rdma-qosctl/changes/password_agent.h"
 #include "tools/rdma-qosctl/changes/replaced_file.h"
@@ -37,11 +38,8 @@ void agree_with_files(const Context& context)
 // Writes what is tried to policy.yaml, and tells the daemon.
 Result<ExitStatus> confirm(const Context& context, const ConfirmOptions& options)
 {
-    auto client = connect(context);
-    if (!client) {
-        return fail(client.error());
-    }
-    const auto trial = fetch_trial(*client);
+    auto client = TRY(connect(context));
+    const auto trial = fetch_trial(client);
     if (!trial) {
         return fail(trial.error());
     }
@@ -49,14 +47,12 @@ Result<ExitStatus> confirm(const Context& context, const ConfirmOptions& options
     if (auto may = file.may_be_written(); !may) {
         return fail(may.error().with_context("not confirmed"));
     }
-    const auto text = with_password(context, *client,
-                                    [&] { return call_manager<std::string>(*client, "TriedText", {}); });
+    const auto text = with_password(context, client,
+                                    [&] { return call_manager<std::string>(client, "TriedText", {}); });
     if (!text) {
         return fail(text.error());
     }
-    if (auto read = file.read(); !read) {
-        return fail(std::move(read).error());
-    }
+    TRY(file.read());
     if (!options.force && file.before() != *text && file.revision() != trial->file_revision) {
         return fail(ErrorCode::InvalidArgument,
                     fmt::format("{} has changed since the trial began: not confirmed; `--force` overwrites it",
@@ -67,8 +63,8 @@ Result<ExitStatus> confirm(const Context& context, const ConfirmOptions& options
             return fail(written.error().with_context("not confirmed, " + file.put_back()));
         }
     }
-    const auto confirmed = with_password(context, *client, [&] {
-        return client->call(kManagerPath, kManagerInterface, "Confirm", {bus::Value(trial->revision)});
+    const auto confirmed = with_password(context, client, [&] {
+        return client.call(kManagerPath, kManagerInterface, "Confirm", {bus::Value(trial->revision)});
     });
     if (!confirmed) {
         Error error = confirmed.error();

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/try.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
@@ -25,16 +26,13 @@ void add_options(CLI::App& command, DevicesOptions& options)
 
 Result<ExitStatus> devices(const Context& context, const DevicesOptions& options)
 {
-    const auto chosen = fetch_chosen(context, options.device);
-    if (!chosen) {
-        return fail(chosen.error());
-    }
+    const auto chosen = TRY(fetch_chosen(context, options.device));
     const bool all = options.device.empty();
     if (context.json) {
-        print(to_text(devices_json(chosen->devices, all ? &chosen->world.manager : nullptr)));
+        print(to_text(devices_json(chosen.devices, all ? &chosen.world.manager : nullptr)));
     } else {
-        print(all ? render_devices(chosen->world, context.screen)
-                  : render_device(*chosen->devices.front(), context.screen));
+        print(all ? render_devices(chosen.world, context.screen)
+                  : render_device(*chosen.devices.front(), context.screen));
     }
     return ExitStatus::Ok;
 }

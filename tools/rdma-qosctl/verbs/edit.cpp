@@ -15,6 +15,7 @@
 
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "policy/load/host_files.h"
 #include "tools/rdma-qosctl/changes/daemon_calls.h"
 #include "tools/rdma-qosctl/changes/replaced_file.h"
@@ -116,12 +117,8 @@ public:
 
     Result<ExitStatus> run()
     {
-        if (auto may = file_.may_be_written(); !may) {
-            return fail(may.error());
-        }
-        if (auto read = file_.read(); !read) {
-            return fail(read.error());
-        }
+        TRY(file_.may_be_written());
+        TRY(file_.read());
         const std::string before = file_.before().value_or(kNewFile);
         const Copy copy(place_, before);
         if (copy.error()) {
@@ -156,9 +153,7 @@ private:
             return refuse(invalid_policy(read.diagnostics, "the edited policy"));
         }
         const std::optional<std::string> begun = file_.before();
-        if (auto again = file_.read(); !again) {
-            return fail(again.error());
-        }
+        TRY(file_.read());
         if (file_.before() != begun) {
             return fail(
                 ErrorCode::InvalidArgument,
@@ -166,9 +161,7 @@ private:
         }
         std::error_code error;
         fs::create_directories(below_root(context_.root, place_).parent_path(), error);    // else write() fails
-        if (auto written = file_.write(text); !written) {
-            return fail(written.error());
-        }
+        TRY(file_.write(text));
         auto client = connect(context_);
         if (!client) {
             print(fmt::format("{} is written; rdma-qosd does not answer, and reads it when it starts\n",
@@ -202,11 +195,8 @@ private:
 
 Result<ExitStatus> edit(const Context& context, const EditOptions& options)
 {
-    const auto place = place_of(options.place);
-    if (!place) {
-        return fail(place.error());
-    }
-    return Edit(context, *place).run();
+    const auto place = TRY(place_of(options.place));
+    return Edit(context, place).run();
 }
 
 }    // namespace

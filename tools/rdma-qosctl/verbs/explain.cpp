@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/try.h"
 #include "policy/explain/explain_render.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
@@ -21,30 +22,24 @@ Result<PathAnswer<std::string>> ask_explain(const Context& context, const PathQu
     format.set("format", context.json ? "json" : "text");
     return ask_for_path<std::string>(context, question, "Explain", format,
                                      [&](const OfflineWorld& world) -> Result<std::string> {
-                                         const auto explanation = explain_offline(world, question.request);
-                                         if (!explanation) {
-                                             return fail(explanation.error());
-                                         }
-                                         return context.json ? explanation_to_json(*world.policy, *explanation)
-                                                             : render_explanation(*world.policy, *explanation);
+                                         const auto explanation = TRY(explain_offline(world, question.request));
+                                         return context.json ? explanation_to_json(*world.policy, explanation)
+                                                             : render_explanation(*world.policy, explanation);
                                      });
 }
 
 Result<ExitStatus> explain(const Context& context, const PathQuestion& question)
 {
-    const auto answer = ask_explain(context, question);
-    if (!answer) {
-        return fail(answer.error());
-    }
+    const auto answer = TRY(ask_explain(context, question));
     if (!context.json) {
-        print(render_note(answer->note, context.screen) + lines_on(context.screen, answer->value));
+        print(render_note(answer.note, context.screen) + lines_on(context.screen, answer.value));
         return ExitStatus::Ok;
     }
-    Json explanation = Json::parse(answer->value, nullptr, false);
+    Json explanation = Json::parse(answer.value, nullptr, false);
     if (explanation.is_discarded()) {
         return fail(ErrorCode::Internal, "the explanation is not JSON: is the daemon of another version?");
     }
-    print(to_text({{"mode", answer->mode()}, {"note", answer->note}, {"explanation", std::move(explanation)}}));
+    print(to_text({{"mode", answer.mode()}, {"note", answer.note}, {"explanation", std::move(explanation)}}));
     return ExitStatus::Ok;
 }
 

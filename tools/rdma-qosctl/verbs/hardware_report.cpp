@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sys/utsname.h>
 
+#include "lib/base/try.h"
 #include "lib/base/version.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
@@ -39,11 +40,8 @@ HostView this_host()
 
 Result<ExitStatus> hardware_report(const Context& context, const HardwareReportOptions& options)
 {
-    const auto chosen = fetch_chosen(context, options.device);
-    if (!chosen) {
-        return fail(chosen.error());
-    }
-    const auto report = make_hardware_report(this_host(), chosen->world.manager.version, chosen->devices,
+    const auto chosen = TRY(fetch_chosen(context, options.device));
+    const auto report = make_hardware_report(this_host(), chosen.world.manager.version, chosen.devices,
                                              options.guids ? Guids::Shown : Guids::Masked);
     print(context.json ? to_text(hardware_report_json(report)) : render_hardware_report(report, context.screen));
     return ExitStatus::Ok;

@@ -8,6 +8,7 @@
 
 #include "lib/base/net.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "lib/base/units.h"
 #include "tools/rdma-qosctl/import/fabric.h"
 #include "tools/rdma-qosctl/offline/files.h"
@@ -51,15 +52,12 @@ Result<ExitStatus> import_fabric(const Context& context, const ImportFabricOptio
     if (options.discovery.empty() && options.partitions.empty()) {
         return fail(ErrorCode::InvalidArgument, "import-fabric needs --ibnetdiscover, --partitions or both");
     }
-    const auto subnet_manager = parse_subnet_manager(options.subnet_manager);
-    if (!subnet_manager) {
-        return fail(subnet_manager.error());
-    }
+    const auto subnet_manager = TRY(parse_subnet_manager(options.subnet_manager));
     ReadResult<std::string> result;
     const auto load = [&result](const std::string& file) {
         return file.empty() ? nullptr : load_source(file, result.diagnostics);
     };
-    FabricImport input{load(options.discovery), load(options.partitions), load(options.node_names), *subnet_manager};
+    FabricImport input{load(options.discovery), load(options.partitions), load(options.node_names), subnet_manager};
     if (!result.diagnostics.has_errors()) {
         result = rdmaqos::import_fabric(input);
     }

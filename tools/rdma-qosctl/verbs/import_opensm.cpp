@@ -9,6 +9,7 @@
 
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "lib/base/units.h"
 #include "tools/rdma-qosctl/import/opensm.h"
 #include "tools/rdma-qosctl/offline/files.h"
@@ -48,18 +49,13 @@ Result<void> may_write(const std::string& output, const std::string& text)
 
 Result<ExitStatus> import_opensm(const Context& context, const ImportOpensmOptions& options)
 {
-    const auto fabric = require_fabric(options.fabric, context.root);
-    if (!fabric) {
-        return fail(fabric.error());
-    }
+    const auto fabric = TRY(require_fabric(options.fabric, context.root));
     ReadResult<std::string> result;
     if (const auto source = load_source(options.file, result.diagnostics)) {
-        result = rdmaqos::import_opensm(source, *fabric);
+        result = rdmaqos::import_opensm(source, fabric);
     }
     if (result.value && !options.output.empty() && !options.replace) {
-        if (auto may = may_write(options.output, *result.value); !may) {
-            return fail(may.error());
-        }
+        TRY(may_write(options.output, *result.value));
     }
     return deliver(context, result.value.get(), result.diagnostics, options.output);
 }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/api/json.h"
+#include "lib/base/try.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/world_text.h"
@@ -13,16 +14,10 @@ namespace {
 
 Result<ExitStatus> levels(const Context& context)
 {
-    auto client = connect(context);
-    if (!client) {
-        return fail(client.error());
-    }
-    const auto manager = fetch_manager(*client);
-    if (!manager) {
-        return fail(manager.error());
-    }
-    print(context.json ? to_text({{"levels", api::to_json(manager->levels)}})
-                       : render_levels(manager->levels, context.screen));
+    auto client = TRY(connect(context));
+    const auto manager = TRY(fetch_manager(client));
+    print(context.json ? to_text({{"levels", api::to_json(manager.levels)}})
+                       : render_levels(manager.levels, context.screen));
     return ExitStatus::Ok;
 }
 

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/base/try.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/metrics.h"
@@ -12,23 +13,14 @@ namespace {
 
 Result<ExitStatus> metrics(const Context& context)
 {
-    auto client = connect(context);
-    if (!client) {
-        return fail(client.error());
-    }
-    const auto text = call_manager<std::string>(*client, "Metrics", {});
-    if (!text) {
-        return fail(text.error());
-    }
+    auto client = TRY(connect(context));
+    const auto text = TRY(call_manager<std::string>(client, "Metrics", {}));
     if (!context.json) {
-        print(printable_lines(*text));
+        print(printable_lines(text));
         return ExitStatus::Ok;
     }
-    const auto families = parse_metrics(*text);
-    if (!families) {
-        return fail(families.error());
-    }
-    print(to_text(metrics_json(*families)));
+    const auto families = TRY(parse_metrics(text));
+    print(to_text(metrics_json(families)));
     return ExitStatus::Ok;
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/try.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/signal.h"
@@ -29,20 +30,14 @@ Now now()
 
 Result<ExitStatus> monitor(const Context& context)
 {
-    auto client = connect(context);
-    if (!client) {
-        return fail(client.error());
-    }
+    auto client = TRY(connect(context));
     // What is said of a signal is asked on a connection of its own: this one is busy listening.
-    auto asking = connect(context);
-    if (!asking) {
-        return fail(asking.error());
-    }
+    auto asking = TRY(connect(context));
     Narrator narrator([&](const std::string& path, const char* interface) -> std::optional<bus::Dict> {
-        auto properties = asking->properties(path, interface);
+        auto properties = asking.properties(path, interface);
         return properties ? std::optional(std::move(*properties)) : std::nullopt;
     });
-    const auto end = client->monitor([&](const bus::Signal& signal) {
+    const auto end = client.monitor([&](const bus::Signal& signal) {
         const auto [seconds, milliseconds] = now();
         const std::string sentence = narrator.sentence(signal);
         if (context.json) {

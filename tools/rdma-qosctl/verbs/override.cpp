@@ -18,6 +18,7 @@
 
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "policy/explain/changes.h"
 #include "policy/load/host_files.h"
 #include "policy/load/policy_reader.h"
@@ -259,39 +260,21 @@ std::vector<ListedOverride> listed_overrides(const Context& context)
 
 Result<ExitStatus> set_override(const Context& context, const OverrideOptions& options)
 {
-    const auto until = end_after(options.lasts, system_clock::now());
-    if (!until) {
-        return fail(until.error());
-    }
-    const Transient transient{*until, {}, options.cgroup};
-    const auto text = override_text(options, transient);
-    if (!text) {
-        return fail(text.error());
-    }
+    const auto until = TRY(end_after(options.lasts, system_clock::now()));
+    const Transient transient{until, {}, options.cgroup};
+    const auto text = TRY(override_text(options, transient));
     if (why_ended(transient, context.root, system_clock::now())) {
         return fail(ErrorCode::InvalidArgument, fmt::format("there is no cgroup {}", printable(transient.cgroup)));
     }
-    const auto lock = lock_transient_files(context.root);
-    if (!lock) {
-        return fail(lock.error());
-    }
-    const auto base = base_of_change(context);
-    if (!base) {
-        return fail(base.error());
-    }
-    const auto before = base->policy(context.root);
+    const auto lock = TRY(lock_transient_files(context.root));
+    const auto base = TRY(base_of_change(context));
+    const auto before = base.policy(context.root);
     const fs::path place = fs::path(kTransientDirectory) / override_file(options.level);
-    const auto proposed = check_with(context, *base, place, *text, "the policy with this override");
-    if (!proposed) {
-        return fail(proposed.error());
-    }
-    const auto views = all_in_effect(*proposed, options, place);
-    if (!views) {
-        return fail(views.error());
-    }
+    const auto proposed = TRY(check_with(context, base, place, text, "the policy with this override"));
+    const auto views = TRY(all_in_effect(proposed, options, place));
     const fs::path file = below_root(context.root, place);
     const auto old = read_regular_file(file, kMaxConfigFileSize);    // of an earlier override of the level
-    if (auto written = write_file_atomically(file, *text); !written) {
+    if (auto written = write_file_atomically(file, text); !written) {
         return fail(not_written(kOnlyRootChanges, written.error()));
     }
     const auto reloaded = reload_if_it_runs(context);
@@ -307,7 +290,7 @@ Result<ExitStatus> set_override(const Context& context, const OverrideOptions& o
         error.message.insert(0, fmt::format("level {} is not overridden: ", printable(options.level)));
         return fail(std::move(error));
     }
-    print_set(views->front().level, *views, changes_between(before, proposed->policy), *reloaded, context.json);
+    print_set(views.front().level, views, changes_between(before, proposed.policy), *reloaded, context.json);
     warn_of_failures(*reloaded);
     return ExitStatus::Ok;
 }
@@ -317,19 +300,13 @@ Result<ExitStatus> clear_overrides(const Context& context, const OverrideClearin
     if (clearing.level.empty() != clearing.all) {
         return fail(ErrorCode::InvalidArgument, "name a level, or clear all overrides with `--all`");
     }
-    const auto lock = lock_transient_files(context.root);
-    if (!lock) {
-        return fail(lock.error());
-    }
+    const auto lock = TRY(lock_transient_files(context.root));
     const auto files = overriding_files(context.root, clearing.level);
     if (files.own.empty() && (!clearing.all || !files.mixed.empty())) {
         return fail(nothing_to_clear(files, clearing.level));
     }
-    const auto base = base_of_change(context);
-    if (!base) {
-        return fail(base.error());
-    }
-    const auto before = base->policy(context.root);
+    const auto base = TRY(base_of_change(context));
+    const auto before = base.policy(context.root);
     RemovedFiles removed;
     std::set<std::string> levels;    // as the policy writes them
     for (const auto& file : files.own) {
@@ -350,7 +327,7 @@ Result<ExitStatus> clear_overrides(const Context& context, const OverrideClearin
             return fail(std::move(error));
         }
     }
-    const auto changes = changes_between(before, base->policy(context.root));
+    const auto changes = changes_between(before, base.policy(context.root));
     if (context.json) {
         print(to_text({{"cleared", levels}, {"changes", changes_json(changes)}}));
     } else if (levels.empty()) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lib/base/result.h"
+#include "lib/base/try.h"
 #include "lib/bus/client.h"
 #include "tools/rdma-qosctl/offline/offline_world.h"
 #include "tools/rdma-qosctl/output/context.h"
@@ -52,31 +53,22 @@ template <typename T, typename ByFiles>
 Result<PathAnswer<T>> ask_for_path(const Context& context, const PathQuestion& question, const std::string& method,
                                    const bus::Dict& more, ByFiles by_files)
 {
-    auto source = choose_source(context, question);
-    if (!source) {
-        return fail(source.error());
-    }
-    if (source->client) {
-        auto request = to_dict(question.request);
-        if (!request) {
-            return fail(request.error());
-        }
+    auto source = TRY(choose_source(context, question));
+    if (source.client) {
+        auto request = TRY(to_dict(question.request));
         for (const auto& [key, value] : more.entries()) {
-            request->set(key, value);
+            request.set(key, value);
         }
-        auto answer = call_manager<T>(*source->client, method, {bus::Value(std::move(*request))});
+        auto answer = call_manager<T>(*source.client, method, {bus::Value(std::move(request))});
         return answer
                    ? Result<PathAnswer<T>>(PathAnswer<T>{false, "answered by the running daemon", std::move(*answer)})
                    : fail(answer.error());
     }
-    const auto world = load_world(question.policy, context.root, question.devices_file, question.identity);
-    if (!world) {
-        return fail(world.error());
-    }
-    auto answer = by_files(*world);
-    return answer ? Result<PathAnswer<T>>(
-                        PathAnswer<T>{true, offline_note(*world, source->why_offline), std::move(*answer)})
-                  : fail(answer.error());
+    const auto world = TRY(load_world(question.policy, context.root, question.devices_file, question.identity));
+    auto answer = by_files(world);
+    return answer
+               ? Result<PathAnswer<T>>(PathAnswer<T>{true, offline_note(world, source.why_offline), std::move(*answer)})
+               : fail(answer.error());
 }
 
 }    // namespace rdmaqos::ctl

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/try.h"
 #include "policy/load/show_config_yaml.h"
 #include "policy/match/hidden_rules.h"
 #include "policy/match/matcher.h"
@@ -78,22 +79,12 @@ Result<PlanReport> plan_online(bus::Client& client, const PolicyFiles& files, co
     std::shared_ptr<const Policy> policy;
     if (!files.files.empty()) {
         // Read here first: its diagnostics then carry the names of the files.
-        auto read = policy_to_plan(files, root);
-        if (!read) {
-            return fail(read.error());
-        }
-        policy = std::move(*read);
-        auto fd = as_file(merged_text(*policy));
-        if (!fd) {
-            return fail(fd.error());
-        }
-        options.set("policy", std::move(*fd));
+        policy = TRY(policy_to_plan(files, root));
+        auto fd = TRY(as_file(merged_text(*policy)));
+        options.set("policy", std::move(fd));
     }
-    auto answer = call_manager<api::Plan>(client, "Plan", {bus::Value(std::move(options))}, kPlanTimeout);
-    if (!answer) {
-        return fail(std::move(answer).error());
-    }
-    PlanReport report = to_plan_report(std::move(*answer));
+    auto answer = TRY(call_manager<api::Plan>(client, "Plan", {bus::Value(std::move(options))}, kPlanTimeout));
+    PlanReport report = to_plan_report(std::move(answer));
     if (report.diagnostics.has_errors()) {
         return fail(ErrorCode::InvalidPolicy, "the policy is refused\n" + render(report.diagnostics, Colour::Off));
     }
@@ -115,10 +106,7 @@ Result<PlanReport> plan_offline(const Context& context, const PlanOptions& optio
         return fail(invalid_policy(read.diagnostics, "the policy"));
     }
     const Policy& policy = *read.value;
-    const auto targets = load_targets(options.devices_file);
-    if (!targets) {
-        return fail(targets.error());
-    }
+    const auto targets = TRY(load_targets(options.devices_file));
     const auto settings = load_settings(context.root);
     const auto fabric = load_fabric(context.root);
     PlanReport report;
@@ -134,12 +122,12 @@ Result<PlanReport> plan_offline(const Context& context, const PlanOptions& optio
         }
     }
     report.diagnostics.append(warnings_of_hidden_rules(
-        {policy, resolve(policy, fabric.value ? *fabric.value : Fabric{}, local_ports(*targets))}));
+        {policy, resolve(policy, fabric.value ? *fabric.value : Fabric{}, local_ports(targets))}));
     report.note = fmt::format("{}: what the policy would do to {}:", why,
                               options.devices_file.empty()
                                   ? "an empty device of the default profile (a ConnectX-6 Dx at 100 Gbit/s)"
                                   : fmt::format("the devices of {}, empty", options.devices_file));
-    for (const auto& target : *targets) {
+    for (const auto& target : targets) {
         report.plans.push_back(plan_for(policy, target, settings.value ? *settings.value : Settings{}));
         report.accepted = report.accepted && std::ranges::none_of(report.plans.back().findings, refuses);
     }
@@ -160,15 +148,10 @@ Result<PlanReport> make_report(const Context& context, const PlanOptions& option
 
 Result<ExitStatus> plan(const Context& context, const PlanOptions& options)
 {
-    if (auto valid = is_valid(options.policy); !valid) {
-        return fail(valid.error());
-    }
-    const auto report = make_report(context, options);
-    if (!report) {
-        return fail(report.error());
-    }
-    print(context.json ? to_text(plans_json(*report)) : render_plans(*report, options.verbose, context.screen));
-    return report->accepted ? ExitStatus::Ok : ExitStatus::BadPolicy;
+    TRY(is_valid(options.policy));
+    const auto report = TRY(make_report(context, options));
+    print(context.json ? to_text(plans_json(report)) : render_plans(report, options.verbose, context.screen));
+    return report.accepted ? ExitStatus::Ok : ExitStatus::BadPolicy;
 }
 
 }    // namespace

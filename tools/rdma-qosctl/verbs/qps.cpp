@@ -10,6 +10,7 @@
 
 #include "lib/api/json.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/world_text.h"
@@ -55,16 +56,10 @@ Result<ExitStatus> qps(const Context& context, const QpsOptions& options)
         }
         filter.pid = static_cast<std::uint32_t>(*pid);
     }
-    auto client = connect(context);
-    if (!client) {
-        return fail(client.error());
-    }
-    const auto queue_pairs = fetch_host_queue_pairs(*client, filter);
-    if (!queue_pairs) {
-        return fail(queue_pairs.error());
-    }
-    print(context.json ? to_text({{"queue-pairs", api::to_json(*queue_pairs)}})
-                       : render_host_queue_pairs(*queue_pairs, context.screen));
+    auto client = TRY(connect(context));
+    const auto queue_pairs = TRY(fetch_host_queue_pairs(client, filter));
+    print(context.json ? to_text({{"queue-pairs", api::to_json(queue_pairs)}})
+                       : render_host_queue_pairs(queue_pairs, context.screen));
     return ExitStatus::Ok;
 }
 

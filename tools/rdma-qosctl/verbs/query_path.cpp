@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/api/json.h"
+#include "lib/base/try.h"
 #include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
@@ -48,15 +49,9 @@ Result<ExitStatus> query_broadcast(const Context& context, QueryPathOptions opti
     if (options.question.request.source.size() > 1 || options.question.request.destination.size() > 1) {
         return fail(ErrorCode::InvalidArgument, "--broadcast compares one path; give one source and one destination");
     }
-    const auto fabric = require_fabric("", context.root);
-    if (!fabric) {
-        return fail(fabric.error());
-    }
-    const auto partition = find_partition(*fabric, options.broadcast);
-    if (!partition) {
-        return fail(partition.error());
-    }
-    options.question.request.pkey = std::to_string(full_member(*partition));
+    const auto fabric = TRY(require_fabric("", context.root));
+    const auto partition = TRY(find_partition(fabric, options.broadcast));
+    options.question.request.pkey = std::to_string(full_member(partition));
     const auto answer = ask_path(context, options.question);
     if (!answer) {
         return fail(answer.error());
@@ -64,7 +59,7 @@ Result<ExitStatus> query_broadcast(const Context& context, QueryPathOptions opti
     if (answer->value.size() != 1) {
         return fail(ErrorCode::Internal, "the answer is not one path: is the daemon of another version?");
     }
-    const BroadcastReport report = compare_broadcast(*partition, answer->value.front());
+    const BroadcastReport report = compare_broadcast(partition, answer->value.front());
     Json json{{"mode", answer->mode()}, {"note", answer->note}};
     json.update(broadcast_json(report));
     print(context.json ? to_text(json)
@@ -77,13 +72,10 @@ Result<ExitStatus> query_path(const Context& context, const QueryPathOptions& op
     if (!options.broadcast.empty()) {
         return query_broadcast(context, options);
     }
-    const auto answer = ask_path(context, options.question);
-    if (!answer) {
-        return fail(answer.error());
-    }
+    const auto answer = TRY(ask_path(context, options.question));
     print(context.json
-              ? to_text({{"mode", answer->mode()}, {"note", answer->note}, {"paths", api::to_json(answer->value)}})
-              : render_note(answer->note, context.screen) + render_answers(answer->value, context.screen));
+              ? to_text({{"mode", answer.mode()}, {"note", answer.note}, {"paths", api::to_json(answer.value)}})
+              : render_note(answer.note, context.screen) + render_answers(answer.value, context.screen));
     return ExitStatus::Ok;
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/api/json.h"
+#include "lib/base/try.h"
 #include "tools/rdma-qosctl/changes/daemon_calls.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
@@ -25,12 +26,9 @@ void add_options(CLI::App& command, ReconcileOptions& options)
 
 Result<ExitStatus> reconcile(const Context& context, const ReconcileOptions& options)
 {
-    const auto reply = call_on_devices<api::DeviceResult>(context, "Reconcile", options.device);
-    if (!reply) {
-        return fail(reply.error());
-    }
-    print(context.json ? to_text({{"devices", api::to_json(*reply)}}) : render_reconciled(*reply, context.screen));
-    return status_of(*reply);
+    const auto reply = TRY(call_on_devices<api::DeviceResult>(context, "Reconcile", options.device));
+    print(context.json ? to_text({{"devices", api::to_json(reply)}}) : render_reconciled(reply, context.screen));
+    return status_of(reply);
 }
 
 }    // namespace

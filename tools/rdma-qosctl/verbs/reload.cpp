@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "tools/rdma-qosctl/changes/daemon_calls.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/world/online.h"
@@ -23,21 +24,15 @@ void add_options(CLI::App& command, ReloadOptions& options)
 
 Result<ExitStatus> reload(const Context& context, const ReloadOptions& options)
 {
-    auto client = connect(context);
-    if (!client) {
-        return fail(client.error());
-    }
-    const auto reloaded = reload_files(context, *client, options.brief);
-    if (!reloaded) {
-        return fail(reloaded.error());
-    }
+    auto client = TRY(connect(context));
+    const auto reloaded = TRY(reload_files(context, client, options.brief));
     if (!options.brief || context.json) {
-        print_reload(context, *reloaded);
-    } else if (!but_not_on_devices(*reloaded).empty()) {
-        print_error(fmt::format("{}policy {} is running{}\n", failures_text(*reloaded), printable(reloaded->revision),
-                                but_not_on_devices(*reloaded)));
+        print_reload(context, reloaded);
+    } else if (!but_not_on_devices(reloaded).empty()) {
+        print_error(fmt::format("{}policy {} is running{}\n", failures_text(reloaded), printable(reloaded.revision),
+                                but_not_on_devices(reloaded)));
     }
-    return status_of(*reloaded);
+    return status_of(reloaded);
 }
 
 }    // namespace

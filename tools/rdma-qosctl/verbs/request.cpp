@@ -17,6 +17,7 @@
 
 #include "lib/api/json.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "lib/bus/attach.h"
 #include "lib/bus/names.h"
 #include "tools/rdma-qosctl/output/json.h"
@@ -65,14 +66,11 @@ struct Session {
 
 Result<std::string> first_device(bus::Client& client)
 {
-    const auto world = fetch_world(client);
-    if (!world) {
-        return fail(world.error());
-    }
-    if (world->devices.empty()) {
+    const auto world = TRY(fetch_world(client));
+    if (world.devices.empty()) {
         return fail(ErrorCode::UnknownDevice, "queue pairs are asked for, but the daemon has no device");
     }
-    return world->devices.front().key();
+    return world.devices.front().key();
 }
 
 // The devices that --qps goes to, and --qp when it names none.
@@ -98,9 +96,7 @@ public:
                                     kNumbersPerProcess));
         }
         if (!reservation_) {
-            if (auto reserved = reserve(); !reserved) {
-                return fail(reserved.error());
-            }
+            TRY(reserve());
         }
         return block_ * kNumbersPerProcess + used_++;
     }
@@ -153,12 +149,9 @@ Result<std::vector<bus::Dict>> queue_pairs_of(const HoldOptions& options, const 
         }
     }
     for (const auto& text : options.queue_pairs) {
-        const auto option = parse_queue_pair_option(text);
-        if (!option) {
-            return fail(option.error());
-        }
-        const auto number = option->number ? Result<std::uint32_t>(*option->number) : numbers.next();
-        auto queue_pair = to_dict(option->path);
+        const auto option = TRY(parse_queue_pair_option(text));
+        const auto number = option.number ? Result<std::uint32_t>(*option.number) : numbers.next();
+        auto queue_pair = to_dict(option.path);
         if (!number || !queue_pair) {
             return fail(!number ? number.error() : queue_pair.error());
         }
@@ -166,8 +159,8 @@ Result<std::vector<bus::Dict>> queue_pairs_of(const HoldOptions& options, const 
             queue_pair->set("device", devices.front());
         }
         queue_pair->set("number", *number);
-        if (!option->type.empty()) {
-            queue_pair->set("type", option->type);
+        if (!option.type.empty()) {
+            queue_pair->set("type", option.type);
         }
         queue_pairs.push_back(std::move(*queue_pair));
     }
@@ -186,18 +179,15 @@ Result<Wish> make_request(bus::Client& client, const HoldOptions& options, Numbe
     if (!request || !devices) {
         return fail(!request ? request.error() : devices.error());
     }
-    auto queue_pairs = queue_pairs_of(options, *devices, numbers);
-    if (!queue_pairs) {
-        return fail(queue_pairs.error());
-    }
+    auto queue_pairs = TRY(queue_pairs_of(options, *devices, numbers));
     if (options.devices.size() == 1) {
         request->set("device", options.devices.front());
     }
-    const std::size_t taken = std::min(queue_pairs->size(), bus::names::kMostQueuePairsInACall);
-    Wish wish{std::move(*request), {queue_pairs->begin() + static_cast<std::ptrdiff_t>(taken), queue_pairs->end()}};
-    queue_pairs->resize(taken);
+    const std::size_t taken = std::min(queue_pairs.size(), bus::names::kMostQueuePairsInACall);
+    Wish wish{std::move(*request), {queue_pairs.begin() + static_cast<std::ptrdiff_t>(taken), queue_pairs.end()}};
+    queue_pairs.resize(taken);
     if (taken > 0) {
-        wish.request.set("queue-pairs", std::move(*queue_pairs));
+        wish.request.set("queue-pairs", std::move(queue_pairs));
     }
     return wish;
 }
@@ -222,12 +212,9 @@ Result<void> report_refused(const std::vector<api::QueuePair>& results)
 
 Result<Session> register_session(bus::Client& client, bus::Dict request)
 {
-    const auto reply = client.call(kManagerPath, kManagerInterface, "Register", {bus::Value(std::move(request))});
-    if (!reply) {
-        return fail(reply.error());
-    }
-    const auto* path = reply->size() == 2 ? reply->front().as<bus::ObjectPath>() : nullptr;
-    const auto* grant = reply->size() == 2 ? reply->back().as<bus::Dict>() : nullptr;
+    const auto reply = TRY(client.call(kManagerPath, kManagerInterface, "Register", {bus::Value(std::move(request))}));
+    const auto* path = reply.size() == 2 ? reply.front().as<bus::ObjectPath>() : nullptr;
+    const auto* grant = reply.size() == 2 ? reply.back().as<bus::Dict>() : nullptr;
     if (path == nullptr || grant == nullptr) {
         return fail(not_as_documented("Register"));
     }
@@ -240,12 +227,9 @@ Result<Session> make_session(bus::Client& client, Wish wish)
     if (!session || wish.rest.empty()) {
         return session;
     }
-    const auto more = bus::attach(client, session->path, wish.rest);
-    if (!more) {
-        return fail(more.error());
-    }
+    const auto more = TRY(bus::attach(client, session->path, wish.rest));
     auto& results = session->grant.queue_pairs;
-    const auto rest = api::read_list<std::vector<api::QueuePair>>(*more);
+    const auto rest = api::read_list<std::vector<api::QueuePair>>(more);
     results.insert(results.end(), rest.begin(), rest.end());
     return session;
 }
@@ -292,34 +276,20 @@ Result<int> wait_for_end(bus::Client& client, Child& child, bool has_command)
 
 Result<int> hold(const Context& context, const HoldOptions& options)
 {
-    auto client = connect(context);
-    if (!client) {
-        return fail(client.error());
-    }
+    auto client = TRY(connect(context));
     Numbers numbers;
-    auto request = make_request(*client, options, numbers);
-    if (!request) {
-        return fail(request.error());
-    }
-    const auto session = make_session(*client, std::move(*request));
-    if (!session) {
-        return fail(session.error());
-    }
-    if (const auto accepted = report_refused(session->grant.queue_pairs); !accepted) {
-        return fail(accepted.error());
-    }
+    auto request = TRY(make_request(client, options, numbers));
+    const auto session = TRY(make_session(client, std::move(request)));
+    TRY(report_refused(session.grant.queue_pairs));
     if (options.print || context.command.empty()) {
-        print_grant(context, *session);
+        print_grant(context, session);
     }
-    export_grant(*session);
-    auto child = Child::start(context.command);
-    if (!child) {
-        return fail(child.error());
-    }
-    auto status = wait_for_end(*client, *child, !context.command.empty());
+    export_grant(session);
+    auto child = TRY(Child::start(context.command));
+    auto status = wait_for_end(client, child, !context.command.empty());
     if (status) {
         // Closing the connection would do; this way everything is undone before we are gone.
-        (void)client->call(session->path, kSessionInterface, "Release", {});
+        (void)client.call(session.path, kSessionInterface, "Release", {});
     }
     return status;
 }

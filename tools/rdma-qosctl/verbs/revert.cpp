@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "tools/rdma-qosctl/changes/daemon_calls.h"
 #include "tools/rdma-qosctl/changes/password_agent.h"
 #include "tools/rdma-qosctl/output/json.h"
@@ -17,16 +18,13 @@ namespace {
 
 Result<ExitStatus> revert(const Context& context)
 {
-    auto client = connect(context);
-    if (!client) {
-        return fail(client.error());
-    }
-    const auto trial = fetch_trial(*client);
+    auto client = TRY(connect(context));
+    const auto trial = fetch_trial(client);
     if (!trial) {
         return fail(trial.error());
     }
-    const auto report = with_password(context, *client,
-                                      [&] { return call_manager<api::Reload>(*client, "Revert", {}, kDeviceTimeout); });
+    const auto report = with_password(context, client,
+                                      [&] { return call_manager<api::Reload>(client, "Revert", {}, kDeviceTimeout); });
     if (!report) {
         return fail(report.error());
     }

@@ -20,6 +20,7 @@
 
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "policy/load/host_files.h"
 #include "policy/load/transient_files.h"
 #include "policy/model/client_keys.h"
@@ -130,9 +131,7 @@ Result<std::string> free_name(const std::string& root, const RuleOptions& option
         }
         return candidate;
     }
-    if (auto good = check_rule_name(options.name); !good) {
-        return fail(good.error());
-    }
+    TRY(check_rule_name(options.name));
     if (is_taken(root, rule_file(options.name))) {
         return fail(ErrorCode::InvalidArgument,
                     fmt::format("there is a policy file {} already; `rdma-qosctl rule list` shows those that rules are "
@@ -178,35 +177,21 @@ void print_added(const Context& context, const RuleView& rule, const std::option
 
 Result<ExitStatus> add_rule(const Context& context, const RuleOptions& options)
 {
-    const auto transient = transient_from(options, std::chrono::system_clock::now());
-    if (!transient) {
-        return fail(transient.error());
-    }
-    const auto text = rule_text(options, *transient);
-    if (!text) {
-        return fail(text.error());
-    }
-    if (why_ended(*transient, context.root, std::chrono::system_clock::now())) {
-        return fail(ErrorCode::InvalidArgument, fmt::format("there is no cgroup {}", printable(transient->cgroup)));
+    const auto transient = TRY(transient_from(options, std::chrono::system_clock::now()));
+    const auto text = TRY(rule_text(options, transient));
+    if (why_ended(transient, context.root, std::chrono::system_clock::now())) {
+        return fail(ErrorCode::InvalidArgument, fmt::format("there is no cgroup {}", printable(transient.cgroup)));
     }
     const auto lock = lock_transient_files(context.root);    // until the daemon has taken the rule or refused it
     if (!lock) {
         return fail(lock.error());
     }
-    const auto name = free_name(context.root, options);
-    if (!name) {
-        return fail(name.error());
-    }
-    const fs::path place = fs::path(kTransientDirectory) / rule_file(*name);
-    const auto base = base_of_change(context);
-    if (!base) {
-        return fail(base.error());
-    }
-    if (const auto checked = check_with(context, *base, place, *text, "the policy with this rule"); !checked) {
-        return fail(checked.error());
-    }
+    const auto name = TRY(free_name(context.root, options));
+    const fs::path place = fs::path(kTransientDirectory) / rule_file(name);
+    const auto base = TRY(base_of_change(context));
+    TRY(check_with(context, base, place, text, "the policy with this rule"));
     const fs::path file = below_root(context.root, place);
-    if (auto written = write_file_atomically(file, *text); !written) {
+    if (auto written = write_file_atomically(file, text); !written) {
         return fail(not_written(kOnlyRootChanges, written.error()));
     }
     const auto reloaded = reload_if_it_runs(context);
@@ -220,7 +205,7 @@ Result<ExitStatus> add_rule(const Context& context, const RuleOptions& options)
         error.message.insert(0, "the rule is not added: ");
         return fail(std::move(error));
     }
-    print_added(context, {*name, {place, {}, *transient, {}}, {}}, *reloaded);
+    print_added(context, {name, {place, {}, transient, {}}, {}}, *reloaded);
     warn_of_failures(*reloaded);
     return ExitStatus::Ok;
 }
@@ -230,10 +215,7 @@ Result<ExitStatus> remove_rules(const Context& context, const RuleRemoval& remov
     if (removal.name.empty() == removal.owner.empty()) {
         return fail(ErrorCode::InvalidArgument, "name a rule, or the owner of rules with `--owner`");
     }
-    const auto lock = lock_transient_files(context.root);
-    if (!lock) {
-        return fail(lock.error());
-    }
+    const auto lock = TRY(lock_transient_files(context.root));
     std::vector<std::string> names;
     RemovedFiles removed;
     for (const auto& rule : rules_of(context.root)) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
@@ -39,14 +40,8 @@ Result<ExitStatus> sessions(const Context& context, const SessionsOptions& optio
     if (!options.pid.empty() && !pid) {
         return fail(ErrorCode::InvalidArgument, fmt::format("`{}` is not a process id", printable(options.pid)));
     }
-    auto client = connect(context);
-    if (!client) {
-        return fail(client.error());
-    }
-    auto world = fetch_world(*client);
-    if (!world) {
-        return fail(world.error());
-    }
+    auto client = TRY(connect(context));
+    auto world = TRY(fetch_world(client));
     const auto has_level = [&](const SessionView& session) {
         const auto names_it = [&](const auto& grant) {    // also as the one that a reload took
             return equals_ignoring_case(grant.level, options.level) ||
@@ -55,12 +50,12 @@ Result<ExitStatus> sessions(const Context& context, const SessionsOptions& optio
         return equals_ignoring_case(session.level, options.level) || names_it(session.grant) ||
                std::ranges::any_of(session.queue_pairs, names_it);
     };
-    std::erase_if(world->sessions, [&](const SessionView& session) {
+    std::erase_if(world.sessions, [&](const SessionView& session) {
         return (pid && session.owner.pid != *pid) || (!options.level.empty() && !has_level(session));
     });
     const std::size_t most = context.on_terminal && !options.all ? kSessionsShown : 0;
-    print(context.json ? to_text(sessions_json(world->sessions))
-                       : render_sessions(world->sessions, most, context.screen));
+    print(context.json ? to_text(sessions_json(world.sessions))
+                       : render_sessions(world.sessions, most, context.screen));
     return ExitStatus::Ok;
 }
 

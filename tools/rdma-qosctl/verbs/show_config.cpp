@@ -12,6 +12,7 @@
 
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "policy/load/host_files.h"
 #include "policy/load/policy_reader.h"
 #include "policy/model/name_service.h"
@@ -72,11 +73,7 @@ Result<void> ask_daemon(const Context& context, const ShowConfigOptions& options
                                : fmt::format("whether the daemon runs it is not known: {}", to_string(client.error()));
         return {};
     }
-    auto manager = fetch_manager(*client);
-    if (!manager) {
-        return fail(manager.error());
-    }
-    report.daemon = std::move(*manager);
+    report.daemon = TRY(fetch_manager(*client));
     // Others would be refused, which the daemon logs.
     if (report.of_host && report.daemon->trial && geteuid() == 0) {
         if (auto text = call_manager<std::string>(*client, "TriedText", {})) {
@@ -106,9 +103,7 @@ Result<ConfigReport> make_report(const Context& context, const ShowConfigOptions
 {
     ConfigReport report;
     report.of_host = options.files.empty();
-    if (const auto asked = ask_daemon(context, options, report); !asked) {
-        return fail(asked.error());
-    }
+    TRY(ask_daemon(context, options, report));
     const auto policy = policy_to_show(report, options, context.root);
     if (!policy) {
         return fail(policy.error());
@@ -130,22 +125,15 @@ Result<ConfigReport> make_report(const Context& context, const ShowConfigOptions
     if (report.of_host) {
         report.skipped = skipped_policy_files(context.root);
         report.settings_file = kSettingsFile;
-        auto settings = settings_of_host(context.root);
-        if (!settings) {
-            return fail(settings.error());
-        }
-        report.settings = std::move(*settings);
+        report.settings = TRY(settings_of_host(context.root));
     }
     return report;
 }
 
 Result<ExitStatus> show_config(const Context& context, const ShowConfigOptions& options)
 {
-    const auto report = make_report(context, options);
-    if (!report) {
-        return fail(report.error());
-    }
-    print(context.json ? to_text(config_json(*report)) : render_config(*report));
+    const auto report = TRY(make_report(context, options));
+    print(context.json ? to_text(config_json(report)) : render_config(report));
     return ExitStatus::Ok;
 }
 

@@ -12,6 +12,7 @@
 
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/offline/targets.h"
 #include "tools/rdma-qosctl/output/json.h"
@@ -94,12 +95,8 @@ std::string policy_in_words(const Policy& policy)
 Result<Scene> policy_scene(const Context& context, const SimulateOptions& options, std::optional<World> world)
 {
     Scene scene;
-    auto policy = require_policy(options.policy.empty() ? std::vector<std::string>{} : std::vector{options.policy},
-                                 context.root);
-    if (!policy) {
-        return fail(policy.error());
-    }
-    scene.policy = std::move(*policy);
+    scene.policy = TRY(require_policy(options.policy.empty() ? std::vector<std::string>{} : std::vector{options.policy},
+                                      context.root));
     scene.offline = !world;
     std::string devices;
     if (world) {
@@ -108,11 +105,7 @@ Result<Scene> policy_scene(const Context& context, const SimulateOptions& option
         }
         devices = "the daemon's devices, without its sessions";
     } else {
-        auto targets = load_targets(options.devices_file);
-        if (!targets) {
-            return fail(targets.error());
-        }
-        scene.targets = std::move(*targets);
+        scene.targets = TRY(load_targets(options.devices_file));
         devices = options.devices_file.empty() ? "a device of the default profile (a ConnectX-6 Dx at 100 Gbit/s)"
                                                : fmt::format("the devices of {}", options.devices_file);
     }
@@ -127,15 +120,12 @@ Result<Scene> policy_scene(const Context& context, const SimulateOptions& option
 
 Result<Scene> choose_scene(const Context& context, const SimulateOptions& options)
 {
-    auto world = ask_daemon(context, options);
-    if (!world) {
-        return fail(world.error());
-    }
-    if (!*world || !options.policy.empty()) {
-        return policy_scene(context, options, std::move(*world));
+    auto world = TRY(ask_daemon(context, options));
+    if (!world || !options.policy.empty()) {
+        return policy_scene(context, options, std::move(world));
     }
     Scene scene;
-    scene.world = std::move(*world);
+    scene.world = std::move(world);
     scene.note = "who would get what in the trees as they are now, with the sessions there are";
     return scene;
 }
@@ -203,11 +193,7 @@ Result<SimulationReport> simulate_scene(const Scene& scene, const Loads& loads, 
     }
     const DeviceView* named = nullptr;
     if (!options.device.empty()) {
-        const auto found = find_device(*scene.world, options.device);
-        if (!found) {
-            return fail(found.error());
-        }
-        named = *found;
+        named = TRY(find_device(*scene.world, options.device));
     }
     const auto devices = choose(scene.world->devices, options.device,
                                 [&](const DeviceView& device) { return &device == named; });
@@ -271,39 +257,28 @@ Result<ExitStatus> simulate(const Context& context, const SimulateOptions& optio
     if (options.html == "-" && context.json) {
         return fail(ErrorCode::InvalidArgument, "`--html -` and `--json` both write to stdout");
     }
-    const auto loads = load_loads(options);
-    if (!loads) {
-        return fail(loads.error());
+    const auto loads = TRY(load_loads(options));
+    if (!loads.value) {
+        return refuse(context, options, loads.diagnostics);
     }
-    if (!loads->value) {
-        return refuse(context, options, loads->diagnostics);
-    }
-    const auto scene = choose_scene(context, options);
-    if (!scene) {
-        return fail(scene.error());
-    }
-    const auto names = scene->policy ? level_names(*scene->policy) : level_names(*scene->world);
-    if (const Diagnostics unknown = check_levels(*loads->value, names); unknown.has_errors()) {
+    const auto scene = TRY(choose_scene(context, options));
+    const auto names = scene.policy ? level_names(*scene.policy) : level_names(*scene.world);
+    if (const Diagnostics unknown = check_levels(*loads.value, names); unknown.has_errors()) {
         return refuse(context, options, unknown);
     }
-    const auto report = simulate_scene(*scene, *loads->value, options);
-    if (!report) {
-        return fail(report.error());
-    }
+    const auto report = TRY(simulate_scene(scene, *loads.value, options));
     if (options.html == "-") {
-        print(simulation_page(*report));
+        print(simulation_page(report));
         return ExitStatus::Ok;
     }
     if (!options.html.empty()) {
-        if (auto written = write_page(options.html, *report); !written) {
-            return fail(std::move(written).error());
-        }
+        TRY(write_page(options.html, report));
     }
     if (context.json) {
-        print(to_text(simulation_json(*report)));
+        print(to_text(simulation_json(report)));
         return ExitStatus::Ok;
     }
-    print(render_simulation(*report, context.screen));
+    print(render_simulation(report, context.screen));
     if (!options.html.empty()) {
         print(fmt::format("\nthe page is in {}\n", printable(options.html)));
     }

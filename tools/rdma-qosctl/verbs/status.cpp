@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/file.h"
+#include "lib/base/try.h"
 #include "lib/shapers/shapers.h"
 #include "policy/load/host_files.h"
 #include "tools/rdma-qosctl/offline/files.h"
@@ -55,18 +56,12 @@ void find_other_shapers(World& world)
 
 Result<ExitStatus> status(const Context& context, const StatusOptions& options)
 {
-    auto client = connect(context);
-    if (!client) {
-        return fail(client.error());
-    }
-    auto world = fetch_summary(*client);
-    if (!world) {
-        return fail(world.error());
-    }
-    world->files = files_on_disk(context.root);
-    find_other_shapers(*world);
-    const auto problems = find_problems(*world);
-    print(context.json ? to_text(status_json(*world, problems)) : render_status(*world, problems, context.screen));
+    auto client = TRY(connect(context));
+    auto world = TRY(fetch_summary(client));
+    world.files = files_on_disk(context.root);
+    find_other_shapers(world);
+    const auto problems = find_problems(world);
+    print(context.json ? to_text(status_json(world, problems)) : render_status(world, problems, context.screen));
     const bool wrong = std::any_of(problems.begin(), problems.end(),
                                    [](const Problem& problem) { return problem.is_error; });
     return options.fail_on_problems && wrong ? ExitStatus::Found : ExitStatus::Ok;

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/try.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
@@ -33,23 +34,21 @@ void add_options(CLI::App& command, TreeOptions& options)
 
 Result<ExitStatus> tree(const Context& context, const TreeOptions& options)
 {
-    const auto chosen = fetch_chosen(context, options.devices, options.busy ? Sessions::Needed : Sessions::NotNeeded);
-    if (!chosen) {
-        return fail(chosen.error());
-    }
+    const auto chosen = TRY(
+        fetch_chosen(context, options.devices, options.busy ? Sessions::Needed : Sessions::NotNeeded));
     std::vector<BusyRates> rates;
-    for (const auto* each : chosen->devices) {
+    for (const auto* each : chosen.devices) {
         if (options.busy) {
-            rates.push_back(busy_rates(chosen->world, *each));
+            rates.push_back(busy_rates(chosen.world, *each));
         }
     }
     if (context.json) {
-        print(to_text(trees_json(chosen->devices, rates)));
+        print(to_text(trees_json(chosen.devices, rates)));
         return ExitStatus::Ok;
     }
     std::vector<DeviceTree> trees;
-    for (std::size_t i = 0; i < chosen->devices.size(); ++i) {
-        trees.push_back({chosen->devices[i], options.busy ? &rates[i] : nullptr});
+    for (std::size_t i = 0; i < chosen.devices.size(); ++i) {
+        trees.push_back({chosen.devices[i], options.busy ? &rates[i] : nullptr});
     }
     print(render_device_trees(trees, options.all ? 0 : kPrincipalsShown, context.screen));
     return ExitStatus::Ok;

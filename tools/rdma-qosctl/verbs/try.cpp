@@ -13,6 +13,7 @@
 
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "lib/base/units.h"
 #include "policy/load/policy_reader.h"
 #include "policy/model/name_service.h"
@@ -112,27 +113,13 @@ void print_trial(const Context& context, const ReloadView& reload, std::uint64_t
 
 Result<ExitStatus> try_policy(const Context& context, const TrialOptions& options)
 {
-    const auto timeout = seconds_of(options.timeout);
-    if (!timeout) {
-        return fail(timeout.error());
-    }
-    if (const auto can = can_be_tried(options.file, below_root(context.root, kMainPolicyFile)); !can) {
-        return fail(can.error());
-    }
-    const auto source = readable_source(options.file, context.root);
-    if (!source) {
-        return fail(source.error());
-    }
-    auto client = connect(context);
-    if (!client) {
-        return fail(client.error());
-    }
-    const auto file = as_file((*source)->text);
-    if (!file) {
-        return fail(file.error());
-    }
-    const auto report = with_password(context, *client, [&] {
-        return call_manager<api::Reload>(*client, "Try", {bus::Value(*file), bus::Value(*timeout)}, kDeviceTimeout);
+    const auto timeout = TRY(seconds_of(options.timeout));
+    TRY(can_be_tried(options.file, below_root(context.root, kMainPolicyFile)));
+    const auto source = TRY(readable_source(options.file, context.root));
+    auto client = TRY(connect(context));
+    const auto file = TRY(as_file(source->text));
+    const auto report = with_password(context, client, [&] {
+        return call_manager<api::Reload>(client, "Try", {bus::Value(file), bus::Value(timeout)}, kDeviceTimeout);
     });
     if (!report) {
         return fail(report.error());

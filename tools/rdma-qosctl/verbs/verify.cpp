@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/api/json.h"
+#include "lib/base/try.h"
 #include "tools/rdma-qosctl/changes/daemon_calls.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
@@ -25,12 +26,9 @@ void add_options(CLI::App& command, VerifyOptions& options)
 
 Result<ExitStatus> verify(const Context& context, const VerifyOptions& options)
 {
-    const auto reply = call_on_devices<api::Drift>(context, "Verify", options.device);
-    if (!reply) {
-        return fail(reply.error());
-    }
-    print(context.json ? to_text({{"drift", api::to_json(*reply)}}) : render_drift(*reply, context.screen));
-    return reply->empty() ? ExitStatus::Ok : ExitStatus::Found;
+    const auto reply = TRY(call_on_devices<api::Drift>(context, "Verify", options.device));
+    print(context.json ? to_text({{"drift", api::to_json(reply)}}) : render_drift(reply, context.screen));
+    return reply.empty() ? ExitStatus::Ok : ExitStatus::Found;
 }
 
 }    // namespace

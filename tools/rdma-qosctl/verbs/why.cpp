@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "tools/rdma-qosctl/offline/offline_world.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
@@ -200,33 +201,27 @@ std::vector<api::HostQueuePair> others_outside(bus::Client& client, const World&
 
 Result<ExitStatus> why(const Context& context, const WhyOptions& options)
 {
-    auto client = connect(context);
-    if (!client) {
-        return fail(client.error());
-    }
-    const auto world = fetch_world(*client);
-    if (!world) {
-        return fail(world.error());
-    }
+    auto client = TRY(connect(context));
+    const auto world = TRY(fetch_world(client));
     Result<WhyReport> report = WhyReport{};
     report->target = options.target;
-    const auto sessions = sessions_of(*world, options.target);
-    const auto outside = others_outside(*client, *world, sessions);
+    const auto sessions = sessions_of(world, options.target);
+    const auto outside = others_outside(client, world, sessions);
     for (const auto* session : sessions) {
-        report->sessions.push_back(explain_session(*world, *session, outside));
+        report->sessions.push_back(explain_session(world, *session, outside));
     }
-    const api::Adoption& adoption = world->manager.adoption;
+    const api::Adoption& adoption = world.manager.adoption;
     if (sessions.empty()) {
-        report = nobody(context, *client, adoption, options.target);
+        report = nobody(context, client, adoption, options.target);
         if (!report) {
             return fail(report.error());
         }
     } else {
         if (options.interval_ms > 0) {
-            report->ports = measure(*client, *world, report->sessions, std::chrono::milliseconds(options.interval_ms));
-            judge_by_use(*world, report->ports, report->sessions);
+            report->ports = measure(client, world, report->sessions, std::chrono::milliseconds(options.interval_ms));
+            judge_by_use(world, report->ports, report->sessions);
         }
-        add_not_adopted(*client, adoption, adopted_processes(sessions), *report);
+        add_not_adopted(client, adoption, adopted_processes(sessions), *report);
     }
     print(context.json ? to_text(why_json(*report)) : render_why(*report, context.screen));
     return ExitStatus::Ok;

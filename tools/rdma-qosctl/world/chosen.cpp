@@ -2,32 +2,24 @@
 
 #include <utility>
 
+#include "lib/base/try.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
 
 Result<ChosenDevices> fetch_chosen(const Context& context, const std::vector<std::string>& names, Sessions sessions)
 {
-    auto client = connect(context);
-    if (!client) {
-        return fail(client.error());
-    }
-    auto world = sessions == Sessions::Needed ? fetch_world(*client) : fetch_devices(*client);
-    if (!world) {
-        return fail(world.error());
-    }
-    ChosenDevices chosen{std::move(*world), {}};
+    auto client = TRY(connect(context));
+    auto world = TRY(sessions == Sessions::Needed ? fetch_world(client) : fetch_devices(client));
+    ChosenDevices chosen{std::move(world), {}};
     if (names.empty()) {
         for (const auto& device : chosen.world.devices) {
             chosen.devices.push_back(&device);
         }
     }
     for (const auto& name : names) {
-        const auto device = find_device(chosen.world, name);
-        if (!device) {
-            return fail(device.error());
-        }
-        chosen.devices.push_back(*device);
+        const auto device = TRY(find_device(chosen.world, name));
+        chosen.devices.push_back(device);
     }
     return chosen;
 }

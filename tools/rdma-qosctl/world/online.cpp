@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/text.h"
+#include "lib/base/try.h"
 #include "lib/bus/names.h"
 #include "tools/rdma-qosctl/world/host.h"
 #include "tools/rdma-qosctl/world/reports.h"
@@ -226,30 +227,18 @@ const std::string& UserNames::name_of(std::uint32_t uid)
 
 Result<ManagerView> fetch_manager(bus::Client& client)
 {
-    auto properties = client.properties(kManagerPath, kManagerInterface);
-    if (!properties) {
-        return fail(std::move(properties).error());
-    }
-    auto levels = call_manager<std::vector<api::Level>>(client, "ListLevels", {});
-    if (!levels) {
-        return fail(std::move(levels).error());
-    }
-    ManagerView manager = to_manager(*properties);
-    manager.levels = std::move(*levels);
+    auto properties = TRY(client.properties(kManagerPath, kManagerInterface));
+    auto levels = TRY(call_manager<std::vector<api::Level>>(client, "ListLevels", {}));
+    ManagerView manager = to_manager(properties);
+    manager.levels = std::move(levels);
     return manager;
 }
 
 Result<World> fetch_world(bus::Client& client)
 {
-    auto manager = fetch_manager(client);
-    if (!manager) {
-        return fail(std::move(manager).error());
-    }
-    auto objects = client.managed_objects();
-    if (!objects) {
-        return fail(std::move(objects).error());
-    }
-    World world = to_world(std::move(*manager), *objects);
+    auto manager = TRY(fetch_manager(client));
+    auto objects = TRY(client.managed_objects());
+    World world = to_world(std::move(manager), objects);
     world.at = std::chrono::system_clock::now();
     world.host_counts = fetch_host_counts(client);
     count_outside(world, world.host_counts);
@@ -275,10 +264,7 @@ Result<World> fetch_world(bus::Client& client)
 
 Result<World> fetch_devices(bus::Client& client)
 {
-    auto manager = fetch_manager(client);
-    if (!manager) {
-        return fail(std::move(manager).error());
-    }
+    auto manager = TRY(fetch_manager(client));
     auto objects = client.managed_objects(bus::names::kDevices);
     if (!objects) {
         objects = client.managed_objects();    // of an older daemon
@@ -286,7 +272,7 @@ Result<World> fetch_devices(bus::Client& client)
     if (!objects) {
         return fail(std::move(objects).error());
     }
-    World world = to_world(std::move(*manager), *objects);
+    World world = to_world(std::move(manager), *objects);
     world.sessions.clear();
     world.at = std::chrono::system_clock::now();
     return world;
@@ -311,11 +297,7 @@ Result<World> fetch_summary(bus::Client& client)
     if (sessions <= kFewSessions && queue_pairs <= kFewQueuePairs) {
         return fetch_world(client);
     }
-    auto counts = call_manager<std::vector<api::SessionCount>>(client, "CountSessions", {});
-    if (!counts) {
-        return fail(std::move(counts).error());
-    }
-    world->session_counts = std::move(*counts);
+    world->session_counts = TRY(call_manager<std::vector<api::SessionCount>>(client, "CountSessions", {}));
     return world;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/base/result.h"
+#include "lib/base/try.h"
 #include "lib/bus/client.h"
 #include "lib/model/process_trees.h"
 #include "lib/model/senders.h"
@@ -30,11 +31,8 @@ template <typename T>
 [[nodiscard]] Result<T> call_manager(bus::Client& client, const std::string& method,
                                      const std::vector<bus::Value>& arguments, std::chrono::milliseconds timeout = {})
 {
-    const auto reply = client.call(kManagerPath, kManagerInterface, method, arguments, timeout);
-    if (!reply) {
-        return fail(reply.error());
-    }
-    auto result = reply->size() == 1 ? api::from_value<T>(reply->front()) : std::nullopt;
+    const auto reply = TRY(client.call(kManagerPath, kManagerInterface, method, arguments, timeout));
+    auto result = reply.size() == 1 ? api::from_value<T>(reply.front()) : std::nullopt;
     return result ? Result<T>(std::move(*result)) : fail(not_as_documented(method));
 }
 
