@@ -5,6 +5,8 @@
 //     e2e_probe open PATH         the same for opening a file to read
 //     e2e_probe attach DEVICE SESSION NUMBER    attaches this queue pair, to this session (`-`: one of its own), as if
 //                                 it had made it. Prints the result or the error
+//     e2e_probe attach-files DEVICE COUNT       attaches queue pairs, each with a device file and a session of its own,
+//                                 prints what came of it, and waits
 //
 // No check does harm where it is allowed: what needs an argument gets one that the kernel refuses with another errno.
 #include <cerrno>
@@ -224,6 +226,9 @@ int main(int argc, char** argv)
     }
     if (words.size() == 4 && words.front() == "attach") {
         return attach_foreign(words[1], words[2], static_cast<std::uint32_t>(std::stoul(words[3])));
+    }
+    if (words.size() == 3 && words.front() == "attach-files") {
+        return attach_many_files(words[1], std::stoul(words[2]));
     }
     return try_checks(words);
 }
