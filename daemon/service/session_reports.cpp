@@ -114,7 +114,9 @@ SessionCounts SessionReports::counts() const
         auto& of_user = counts.of_users[session.owner->uid];
         ++of_user.sessions;
         of_user.queue_pairs += session.queue_pair_count();
-        counts.detached += session.state() == SessionState::Detached ? 1 : 0;
+        const auto is_back = [&](const auto& lost) { return devices_.contains(lost.first); };
+        counts.detached +=
+            session.state() == SessionState::Detached || std::ranges::any_of(session.lost, is_back) ? 1 : 0;
         count_losses(session, devices_, counts);
     }
     for (const auto& [key, device] : devices_) {

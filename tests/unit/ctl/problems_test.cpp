@@ -98,6 +98,8 @@ constexpr Case kCases[] = {
      },
      false, "level rpc is only monitored, for 2 queue pairs of 1 session and 8 queue pairs of programs that did not"},
     {"detached", [](World& world) { world.sessions[0].state = "detached"; }, false, "session 3 (pid 4711"},
+    {"not-attached-again", [](World& world) { world.sessions[0].grant.returned_devices = {"mlx5_0/1"}; }, false,
+     "has not attached its queue pairs of mlx5_0/1 again"},
     {"unenforced", [](World& world) { world.sessions[0].queue_pairs[0].enforced = false; }, false,
      "1 queue pair not held to what its level says"},
 };

@@ -336,6 +336,7 @@ TEST_F(ServiceDevices, ADeviceThatGoesTakesOnlyItsOwnQueuePairs)
     EXPECT_TRUE(session().grant.enforced) << session().grant.reason;
     EXPECT_EQ(session().grant.detached_devices, std::vector<std::string>{"mlx5_0/1"});
     EXPECT_TRUE(session().grant.returned_devices.empty());
+    EXPECT_EQ(service->sessions().counts().detached, 0U) << "nothing that it could do now";
     EXPECT_EQ(session().grant.losses, 1U);
     EXPECT_FALSE(attach_to("mlx5_0", 10));
 
@@ -344,11 +345,13 @@ TEST_F(ServiceDevices, ADeviceThatGoesTakesOnlyItsOwnQueuePairs)
     nic = &add_device("mlx5_0");
     settle();
     EXPECT_EQ(session().grant.returned_devices, std::vector<std::string>{"mlx5_0/1"});
+    EXPECT_EQ(service->sessions().counts().detached, 1U);
     EXPECT_TRUE(attach_to("mlx5_0", 10));
     EXPECT_FALSE(session().grant.detached_devices.empty()) << "11 is still to come";
     EXPECT_TRUE(detach(11)) << "or does not come";
     EXPECT_FALSE(detach(11));
     EXPECT_TRUE(session().grant.detached_devices.empty());
+    EXPECT_EQ(service->sessions().counts().detached, 0U);
     EXPECT_EQ(session().queue_pairs.size(), 2U);
 
     other.replug();

@@ -182,6 +182,38 @@ void find_without_level(const World& world, std::vector<Problem>& problems)
     }
 }
 
+void find_detached(const World& world, std::vector<Problem>& problems)
+{
+    for (const auto& session : world.sessions) {
+        const auto& returned = session.grant.returned_devices;
+        const std::string who = fmt::format("session {} (pid {}, {})", session.id, session.owner.pid,
+                                            session.owner.command);
+        if (session.state == "detached") {
+            problems.push_back(
+                {false, fmt::format("{} is detached: its device went away", who),
+                 session.adopted
+                     ? "it is adopted again when its process opens a device again"
+                     : "its process must attach its queue pairs again when the device is back; restart it if "
+                       "it does not"});
+        } else if (!returned.empty()) {
+            problems.push_back({false,
+                                fmt::format("{} has not attached its queue pairs of {} again, which went away and {} "
+                                            "back",
+                                            who, fmt::join(returned, " and "), returned.size() == 1 ? "is" : "are"),
+                                "restart the program if it does not attach them"});
+        }
+    }
+    for (const auto& count : world.session_counts) {
+        if (count.state == "detached") {
+            const std::uint64_t sessions = count.sessions.value_or(0);
+            problems.push_back({false,
+                                fmt::format("{} {} detached: the device went away", counted(sessions, "session"),
+                                            sessions == 1 ? "is" : "are"),
+                                "their processes must register again; restart those that do not"});
+        }
+    }
+}
+
 }    // namespace
 
 Unheld find_unenforced(const World& world)
@@ -230,27 +262,7 @@ std::vector<Problem> find_problems(const World& world)
         find_in_tree(device, problems);
         find_beside(device, problems);
     }
-    for (const auto& session : world.sessions) {
-        if (session.state == "detached") {
-            problems.push_back(
-                {false,
-                 fmt::format("session {} (pid {}, {}) is detached: its device went away", session.id, session.owner.pid,
-                             session.owner.command),
-                 session.adopted
-                     ? "it is adopted again when its process opens a device again"
-                     : "its process must attach its queue pairs again when the device is back; restart it if "
-                       "it does not"});
-        }
-    }
-    for (const auto& count : world.session_counts) {
-        if (count.state == "detached") {
-            const std::uint64_t sessions = count.sessions.value_or(0);
-            problems.push_back({false,
-                                fmt::format("{} {} detached: the device went away", counted(sessions, "session"),
-                                            sessions == 1 ? "is" : "are"),
-                                "their processes must register again; restart those that do not"});
-        }
-    }
+    find_detached(world, problems);
     find_monitored_levels(world.manager.levels, problems);
     find_without_level(world, problems);
     if (const Unheld unheld = find_unenforced(world); unheld.queue_pairs > 0 && world.manager.mode != "monitor") {
