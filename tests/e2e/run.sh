@@ -99,16 +99,33 @@ done
 mapfile -t -O "${#packages[@]}" packages < <(libraries_of "$build"/{daemon/rdma-qosd,tools/rdma-qosctl/rdma-qosctl,tools/emulator/rdma-qos-emulator} \
     "$build"/{tests/e2e/e2e_probe,tools/rdma-qos-sample/rdma-qos-sample})
 
-# make_base BOOT: sets `base`. One for each list of packages: a changed list makes a new one, and the old one goes.
+# choose_base BOOT: sets `base`, and `own_packages`, which are all that it has. One for each list of packages: a changed
+# list makes a new one, and the old one goes.
+choose_base()
+{
+    local own=$here/boots/$1/packages
+    label=common own_packages=("${packages[@]}")
+    if [[ -e $own ]]; then
+        label=$1
+        mapfile -t -O "${#own_packages[@]}" own_packages < <(sed 's/#.*//' "$own" | xargs -n 1)
+    fi
+    base=$cache/e2e-$suite-$label-$(printf '%s\n' "${own_packages[@]}" | cksum | cut -d ' ' -f 1)
+}
+
+has_all_bases()
+{
+    local boot
+    for boot in "${boots[@]}"; do
+        choose_base "$boot"
+        [[ -d $base ]] || return
+    done
+}
+
+# make_base BOOT
 made=' '
 make_base()
 {
-    local own=$here/boots/$1/packages label=common all=("${packages[@]}")
-    if [[ -e $own ]]; then
-        label=$1
-        mapfile -t -O "${#all[@]}" all < <(sed 's/#.*//' "$own" | xargs -n 1)
-    fi
-    base=$cache/e2e-$suite-$label-$(printf '%s\n' "${all[@]}" | cksum | cut -d ' ' -f 1)
+    choose_base "$1"
     if [[ -d $base && ($fresh == no || $made == *" $label "*) ]]; then
         return
     fi
@@ -116,7 +133,7 @@ make_base()
     local started=$SECONDS log=$results/mmdebstrap.log list
     rm -rf --one-file-system "$cache/e2e-$suite-$label-"*
     mkdir -p "$cache"
-    list=$(IFS=, && echo "${all[*]}")
+    list=$(IFS=, && echo "${own_packages[*]}")
     note "making the base root file system in $cache; output in ${log#"$project_dir"/}"
     # Readable by the container's users.
     if ! (umask 022 &&
@@ -189,17 +206,21 @@ rm -f "$results/table.txt"
 # Whoever makes a base file system removes others; whoever boots one needs it.
 mkdir -p "$cache"
 exec {lock}>"$cache/e2e.lock"
-flock --nonblock "$lock" || note "waiting for another run of these tests"
-flock "$lock"
-for boot in "${boots[@]}"; do
-    make_base "$boot"
-done
 flock --shared "$lock"
+if [[ $fresh == yes ]] || ! has_all_bases; then
+    flock --unlock "$lock"
+    flock --nonblock "$lock" || note "waiting for another run of these tests"
+    flock "$lock"
+    for boot in "${boots[@]}"; do
+        make_base "$boot"
+    done
+    flock --shared "$lock"
+fi
 exec {own}>"$results/lock"
 flock --nonblock "$own" || die "another run uses $results"
 for boot in "${boots[@]}"; do
     started=$SECONDS
-    make_base "$boot"
+    choose_base "$boot"
     run_boot "$boot"
     if [[ $shell == yes ]]; then
         exit "$status"
