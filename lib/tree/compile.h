@@ -41,16 +41,21 @@ struct RateSpec {
     friend bool operator==(const RateSpec&, const RateSpec&) = default;
 };
 
-// One inner node or one class of a policy, as asked for. Siblings use either shares or min-rates; among siblings with
-// min-rates, those without one share the remainder by their share.
-struct SpecElement {
-    ElementPath path;    // its parent is path.parent()
+// What a policy says of a class, wherever it is in the tree.
+struct ClassSpec {
     RateSpec rate;
-    bool is_class = false;
-    // For a class:
     FairBy fair_by = FairBy::None;
     std::optional<std::uint32_t> leaf_budget;    // empty: as many as the device has
-    std::optional<RateSpec> responder;           // a leaf of its own beside the class, "<path>.responder"
+    std::optional<RateSpec> responder;           // a leaf of its own beside the class: share and max-rate only
+
+    friend bool operator==(const ClassSpec&, const ClassSpec&) = default;
+};
+
+// One inner node or one class of a policy, as asked for; a node has a rate only. Siblings use either shares or
+// min-rates; among siblings with min-rates, those without one share the remainder by their share.
+struct SpecElement : ClassSpec {
+    ElementPath path;    // its parent is path.parent()
+    bool is_class = false;
 
     friend bool operator==(const SpecElement&, const SpecElement&) = default;
 };

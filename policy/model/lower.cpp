@@ -137,14 +137,7 @@ TreeSpec to_tree_spec(const Policy& policy)
         if (!level.schedule) {
             continue;
         }
-        SpecElement element;
-        element.path = class_path(policy, level);
-        element.rate = level.schedule->rate;
-        element.is_class = true;
-        element.fair_by = level.schedule->fair_by;
-        element.leaf_budget = level.schedule->leaf_budget;
-        element.responder = level.schedule->responder;
-        spec.elements.push_back(std::move(element));
+        spec.elements.push_back({*level.schedule, class_path(policy, level), true});
     }
     return spec;
 }

@@ -90,13 +90,9 @@ struct ClientCriteria {
     Location location;
 };
 
-struct Schedule {
+struct Schedule : ClassSpec {
     std::optional<std::size_t> parent;    // index into Policy::nodes; empty: the root
-    RateSpec rate;
-    FairBy fair_by = FairBy::None;
     std::string fair_cgroup;    // of FairBy::Cgroup: a glob; the outermost cgroup that it matches is the principal
-    std::optional<std::uint32_t> leaf_budget;
-    std::optional<RateSpec> responder;    // share and max-rate only
     Location location;
 };
 
