@@ -41,7 +41,9 @@ Compiled without_scheduling(const CompileInput& input)
 
 bool is_relative(const SpecElement& element)
 {
-    return element.rate.is_relative() || (element.responder && element.responder->is_relative());
+    bool found = false;
+    for_each_rate(element, [&found](const RateSpec& rate) { found = found || rate.is_relative(); });
+    return found;
 }
 
 ElementPath path_of(const Draft& draft, Index index)

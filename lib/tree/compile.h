@@ -60,6 +60,16 @@ struct SpecElement : ClassSpec {
     friend bool operator==(const SpecElement&, const SpecElement&) = default;
 };
 
+// Each rate that a policy gives an element and what belongs to it, to code that treats them alike.
+template <typename Element, typename Use>
+void for_each_rate(Element& element, Use use)
+{
+    use(element.rate);
+    if (element.responder) {
+        use(*element.responder);
+    }
+}
+
 // A limit that a level puts on each of its queue pairs; nothing of it is in the tree until they come.
 struct LevelLimit {
     std::string level;

@@ -29,10 +29,7 @@ TreeSpec with_absolute_rates(TreeSpec spec, Bandwidth link_speed)
     for (SpecElement& element : spec.elements) {
         const auto above = cap_below.find(element.path.parent().text());
         const Bandwidth whole = above == cap_below.end() ? link : above->second;
-        resolve(element.rate, whole);
-        if (element.responder) {
-            resolve(*element.responder, whole);
-        }
+        for_each_rate(element, [whole](RateSpec& rate) { resolve(rate, whole); });
         cap_below[element.path.text()] = std::min(whole, element.rate.max_rate.value_or(whole));
     }
     return spec;
