@@ -60,7 +60,7 @@ void warn_of_rounding(Context& context, const Field& field, Bandwidth rate)
     const Bandwidth whole = Bandwidth::from_mbps(rate.mbps());
     if (rate != whole) {
         context.warning(*field.value,
-                        fmt::format("`max-rate` {} is rounded down to {}", to_string(rate), to_string(whole)),
+                        fmt::format("`{}` {} is rounded down to {}", field.key, to_string(rate), to_string(whole)),
                         "an element of the tree is capped in whole Mbit/s");
     }
 }
@@ -96,6 +96,15 @@ void report_unknown(Build& build, const Field& field, const NamedObjects& kind, 
 
 }    // namespace
 
+void read_cap(Context& context, const Field& field, RateSpec& spec)
+{
+    if (is_part(field)) {
+        spec.max_part = read_part(context, field);
+    } else if ((spec.max_rate = read_rate(context, field))) {
+        warn_of_rounding(context, field, *spec.max_rate);
+    }
+}
+
 RateSpec read_rate_spec(Context& context, const Mapping& mapping, RateFields& fields)
 {
     RateSpec spec;
@@ -113,11 +122,7 @@ RateSpec read_rate_spec(Context& context, const Mapping& mapping, RateFields& fi
     }
     if (const auto field = mapping.find("max-rate")) {
         fields.max_rate = field->value;
-        if (is_part(*field)) {
-            spec.max_part = read_part(context, *field);
-        } else if ((spec.max_rate = read_rate(context, *field))) {
-            warn_of_rounding(context, *field, *spec.max_rate);
-        }
+        read_cap(context, *field, spec);
     }
     check_order(context, fields, spec.min_rate, spec.max_rate);
     check_order(context, fields, spec.min_part, spec.max_part);

@@ -55,6 +55,8 @@ struct Build : Assembly {
     return second.overriding && !first.overriding ? second : first;
 }
 
+// A `max-rate`, whatever its key is.
+void read_cap(Context& context, const Field& field, RateSpec& spec);
 // `share`, `min-rate` and `max-rate` of a mapping that has any of them.
 [[nodiscard]] RateSpec read_rate_spec(Context& context, const Mapping& mapping, RateFields& fields);
 // The index of a name that must exist; reports it otherwise.
