@@ -104,7 +104,8 @@ private:
     }
 
     // The most that each can use: its cap and what is below it. On the device, the cap of a folded node lives on in its
-    // children only. Below a node without leaves nobody ever sends.
+    // children only. Below a node without leaves nobody ever sends. How much principals can use together does not
+    // count: they come and go.
     void find_demands()
     {
         const auto& elements = draft_.elements;
@@ -114,14 +115,14 @@ private:
         usable_on_device_.resize(elements.size(), kUnlimited);
         for (Index index = elements.size(); index-- > 1;) {
             const auto& element = elements[index];
-            const bool is_leaf = element.kind == ElementKind::Leaf;
+            const bool is_open = element.kind == ElementKind::Leaf || element.has_principals;
             const auto own_cap = capabilities_.rate_caps ? element.rate.max_rate : std::nullopt;
             usable_[index] = std::min(own_cap ? in_kbps(whole_mbps(*own_cap)) : kUnlimited,
-                                      is_leaf ? kUnlimited : below[index]);
+                                      is_open ? kUnlimited : below[index]);
             below[element.parent] += usable_[index];
             if (!element.folded) {
                 usable_on_device_[index] = std::min(element.max_rate ? in_kbps(*element.max_rate) : kUnlimited,
-                                                    is_leaf ? kUnlimited : below_on_device[index]);
+                                                    is_open ? kUnlimited : below_on_device[index]);
                 below_on_device[draft_.kept_parent(index)] += usable_on_device_[index];
             }
         }
