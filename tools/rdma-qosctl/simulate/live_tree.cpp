@@ -296,7 +296,9 @@ private:
         --free_leaves_;
         ElementPath path = one.path.child(fmt::format("{}-{}", noun_of(one.fair_by), ++one.imagined));
         Element leaf = loaded_.tree.at(others);
-        leaf.attributes.max_rate = held.by == LimitHolder::Leaf ? std::optional(held.limit->rate) : std::nullopt;
+        if (held.by == LimitHolder::Leaf) {
+            leaf.attributes.max_rate = at_most(leaf.attributes.max_rate, held.limit->rate);
+        }
         loaded_.tree[path] = leaf;
         add_note(loaded_, fmt::format("{}: senders beyond the sessions there are have leaves like {}-1", one.level,
                                       noun_of(one.fair_by)));
