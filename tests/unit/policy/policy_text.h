@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "policy/keys/level_keys.h"
 #include "policy/model/policy.h"
 
 namespace rdmaqos::test {
@@ -56,25 +57,13 @@ inline std::string text_of(const PortGroup& group)
                        group.self, gids);
 }
 
-inline std::string text_of(const QosLevel& level)
+inline std::string text_of(const Policy& policy, const QosLevel& level)
 {
-    std::string text = fmt::format("level '{}' use '{}' sl {} mtu {} rate {} life {} bits {} pkeys {} class {} source "
-                                   "{} model {} mode {} log {} adopt {} "
-                                   "ulp {}\n",
-                                   level.name, level.use, text_of(level.sl), text_of(level.mtu_limit),
-                                   text_of(level.rate_limit), text_of(level.packet_life), text_of(level.path_bits),
-                                   text_of(level.pkeys), text_of(level.traffic_class),
-                                   static_cast<int>(level.sl_source), text_of(level.message_model),
-                                   to_string(level.mode), level.log, level.adopt, level.from_ulp);
-    if (level.schedule) {
-        text += fmt::format("  parent {} {} fair {} {} budget {} responder {}\n", text_of(level.schedule->parent),
-                            text_of(level.schedule->rate), to_string(level.schedule->fair_by),
-                            level.schedule->fair_cgroup, text_of(level.schedule->leaf_budget),
-                            level.schedule->responder ? text_of(*level.schedule->responder) : "none");
+    std::string text = fmt::format("level '{}' use '{}' bits {} ulp {} allow {}\n", level.name, level.use,
+                                   text_of(level.path_bits), level.from_ulp, text_of(level.allow));
+    for (const PolicyProperty& property : keys::properties_of(policy, level)) {
+        text += fmt::format("  {} {}\n", property.key, property.value);
     }
-    text += fmt::format("  devices {} queue pair {} burst {} packet {} allow {}\n", to_string(level.devices),
-                        text_of(level.per_queue_pair.max_rate), text_of(level.per_queue_pair.max_burst),
-                        text_of(level.per_queue_pair.typical_packet), text_of(level.allow));
     return text;
 }
 
@@ -105,7 +94,7 @@ inline std::string text_of(const Policy& policy)
                             text_of(node.rate), to_string(node.devices));
     }
     for (const auto& level : policy.levels) {
-        text += text_of(level);
+        text += text_of(policy, level);
     }
     for (const auto& rule : policy.rules) {
         text += text_of(rule);
