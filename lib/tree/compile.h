@@ -45,6 +45,7 @@ struct RateSpec {
 struct ClassSpec {
     RateSpec rate;
     FairBy fair_by = FairBy::None;
+    RateSpec principal;                          // of each, and of `others`, which counts as one: max-rate only
     std::optional<std::uint32_t> leaf_budget;    // empty: as many as the device has
     std::optional<RateSpec> responder;           // a leaf of its own beside the class: share and max-rate only
 
@@ -65,6 +66,7 @@ template <typename Element, typename Use>
 void for_each_rate(Element& element, Use use)
 {
     use(element.rate);
+    use(element.principal);
     if (element.responder) {
         use(*element.responder);
     }

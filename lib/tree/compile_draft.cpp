@@ -16,7 +16,7 @@ constexpr RateSpec kOneShare{};
 class Layout {
 public:
     Layout(const CompileInput& input, std::vector<Finding>& findings)
-        : capabilities_(input.capabilities), spec_(input.spec), findings_(findings)
+        : capabilities_(input.capabilities), spec_(input.spec), link_speed_(input.link_speed), findings_(findings)
     {
     }
 
@@ -80,7 +80,19 @@ private:
         one.shared_leaf = one.element;
         if (is_fair) {
             draft_.elements[one.element].has_principals = true;
-            one.shared_leaf = draft_.add(element.path.child(kOthers), ElementKind::Leaf, one.element, kOneShare);
+            one.shared_leaf = draft_.add(element.path.child(kOthers), ElementKind::Leaf, one.element,
+                                         element.principal);
+            report_cap_above_link(element);
+        }
+    }
+
+    void report_cap_above_link(const SpecElement& element)
+    {
+        const auto& cap = element.principal.max_rate;
+        if (cap && capabilities_.rate_caps && !link_speed_.is_zero() && *cap > link_speed_) {
+            findings_.push_back({FindingKind::CapAboveLink, false, element.path,
+                                 fmt::format("max-rate-each {}", to_string(*cap)), to_string(link_speed_),
+                                 "the port is slower than the cap, which has no effect"});
         }
     }
 
@@ -134,6 +146,7 @@ private:
 
     const Capabilities& capabilities_;
     const TreeSpec& spec_;
+    const Bandwidth link_speed_;
     std::vector<Finding>& findings_;
     Draft draft_;
     std::unordered_set<std::string> taken_;
@@ -241,16 +254,22 @@ private:
         for (std::size_t i = 0; i + 1 < chain.size(); ++i) {
             const auto known = draft_.by_path.find(chain[i].text());
             parent = known != draft_.by_path.end() ? known->second
-                                                   : draft_.add(chain[i], ElementKind::Node, parent, kOneShare);
+                                                   : draft_.add(chain[i], ElementKind::Node, parent, rate_at(one, i));
             if (i >= levels && !draft_.elements[parent].folded) {
                 draft_.elements[parent].folded = true;
                 --draft_.kept;
             }
         }
-        RateSpec rate;
-        rate.max_rate = max_rate;
+        RateSpec rate = rate_at(one, chain.size() - 1);
+        tighten(rate.max_rate, max_rate);
         draft_.add(chain.back(), ElementKind::Leaf, parent, rate);
         ++one.own_leaves;
+    }
+
+    // On the way to a leaf, the first below the class is the principal.
+    static const RateSpec& rate_at(const ClassDraft& one, std::size_t level)
+    {
+        return level == 0 ? one.spec->principal : kOneShare;
     }
 
     // The one leaf of a class becomes a node, because some of its queue pairs need leaves of their own.
@@ -327,6 +346,29 @@ void report_budget(const Draft& draft, const CompileInput& input, std::vector<Fi
     }
 }
 
+// Where a principal has no node, each leaf of its queue pairs has its cap.
+void report_lost_caps(const Draft& draft, const CompileInput& input, std::vector<Finding>& findings)
+{
+    for (const auto& one : draft.classes) {
+        const auto& cap = one.spec->principal.max_rate;
+        if (one.element == kNone || !cap || !input.capabilities.rate_caps) {
+            continue;
+        }
+        const auto& principals = draft.elements[one.element].children;
+        const auto lost = std::ranges::count_if(principals, [&](Index index) {
+            return draft.elements[index].folded && draft.elements[index].children.size() > 1;
+        });
+        if (lost > 0) {
+            findings.push_back({FindingKind::CapLost, true, one.spec->path,
+                                fmt::format("max-rate-each {} for all queue pairs of a {}", to_string(*cap),
+                                            principal_noun(one.spec->fair_by)),
+                                fmt::format("at most {} for each of its leaves", to_string(*cap)),
+                                "the node that would hold the cap is left out on this device",
+                                Gap{Gap::Unit::Principals, static_cast<std::uint64_t>(lost)}});
+        }
+    }
+}
+
 }    // namespace
 
 Index Draft::add(ElementPath path, ElementKind kind, Index parent, const RateSpec& rate)
@@ -395,6 +437,7 @@ void add_principals(Draft& draft, const CompileInput& input, std::vector<Finding
 {
     Principals(draft, input).run();
     report_budget(draft, input, findings);
+    report_lost_caps(draft, input, findings);
 }
 
 }    // namespace rdmaqos::compiling

@@ -111,6 +111,7 @@ void tell_schedule(const Key&, const Policy& policy, const QosLevel& level, Poli
     add("min-rate", rate_or_part(values.rate.min_rate, values.rate.min_part));
     add("max-rate", rate_or_part(values.rate.max_rate, values.rate.max_part));
     add("fair-by", fairness_in_words(values));
+    add("max-rate-each", rate_or_part(values.principal.max_rate, values.principal.max_part));
     add("leaf-budget", or_nothing(values.leaf_budget, number_in_words));
     add("responder share", or_nothing(responder, share_in_words));
     add("responder max-rate", responder ? rate_or_part(responder->max_rate, responder->max_part) : "");

@@ -54,6 +54,8 @@ constexpr std::array kScheduleKeys{
         "Cap of the whole class: `40Gbps`, at least 1Mbps, a part of the link (`40%`), or `unlimited`.", "unlimited"},
     Key{"fair-by", or_mapping(one_of(kWordsOf<kFairBy>), kFairByCgroup),
         "Who gets a leaf of his own and counts the same as the others; none: the class is one leaf.", "none"},
+    Key{"max-rate-each", kMaxPart,
+        "Cap of each of these: `25Gbps`, at least 1Mbps, a part of the link (`25%`), or `unlimited`.", "unlimited"},
     Key{"leaf-budget", integer(1, 1'000'000),
         "Leaves for these; who comes later shares the leaf `others`. Absent: what the device has."},
     Key{"responder", mapping(kResponder), "RDMA READ responses get a leaf of their own beside the class."},

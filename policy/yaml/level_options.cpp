@@ -155,18 +155,40 @@ void read_fair_by(Context& context, const Field& field, Schedule& schedule)
     }
 }
 
+// A part and a rate can be compared only on a device.
+template <typename Value>
+void warn_above_class(Context& context, const Field& each, const std::optional<Value>& cap,
+                      const std::optional<Value>& cap_of_class)
+{
+    if (cap && cap_of_class && *cap >= *cap_of_class) {
+        context.warning(*each.value, fmt::format("`max-rate-each` {} has no effect: all together may send {}",
+                                                 to_string(*cap), to_string(*cap_of_class)));
+    }
+}
+
 void read_fairness(Context& context, const Mapping& mapping, Schedule& schedule)
 {
     const auto fair_by = mapping.find("fair-by");
     if (fair_by) {
         read_fair_by(context, *fair_by, schedule);
     }
+    if (const auto each = mapping.find("max-rate-each")) {
+        read_cap(context, *each, schedule.principal);
+        warn_above_class(context, *each, schedule.principal.max_rate, schedule.rate.max_rate);
+        warn_above_class(context, *each, schedule.principal.max_part, schedule.rate.max_part);
+    }
     if (const auto budget = mapping.find("leaf-budget")) {
         schedule.leaf_budget = read_integer<std::uint32_t>(context, *budget);
-        // A `fair-by` that could not be read has had its error.
-        if (!fair_by || equals_ignoring_case(fair_by->value->text, kNone)) {
-            context.warning(*find_key(mapping.node(), "leaf-budget"),
-                            "`leaf-budget` has no effect: the class has one leaf",
+    }
+    // A `fair-by` that could not be read has had its error.
+    if (fair_by && !equals_ignoring_case(fair_by->value->text, kNone)) {
+        return;
+    }
+    schedule.principal = {};
+    for (const auto key : {"max-rate-each"sv, "leaf-budget"sv}) {
+        if (mapping.has(key)) {
+            context.warning(*find_key(mapping.node(), key),
+                            fmt::format("`{}` has no effect: the class has one leaf", key),
                             "with a `fair-by` other than `none` it has one for each");
         }
     }

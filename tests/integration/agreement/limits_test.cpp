@@ -1,8 +1,12 @@
 // Limits of queue pairs: one truth, many who tell it. Each case is a limit that is asked for, a type of queue pair and
 // a device; what the NIC then has is read from its firmware, and everything that is told must say that: results, grant,
 // `sessions`, `tree --busy`, `why`, `simulate`, `status`, `check` and the metrics.
+#include <map>
+#include <string>
+
 #include <gmock/gmock.h>
 
+#include "policy/keys/level_keys.h"
 #include "tests/support/service_fixture.h"
 #include "tests/support/world.h"
 #include "tests/unit/ctl/simulate_sample.h"
@@ -354,6 +358,66 @@ TEST_P(LimitsAgree, WithWhatTheNicHas)
 
 INSTANTIATE_TEST_SUITE_P(Table, LimitsAgree, testing::ValuesIn(kCases),
                          [](const auto& instance) { return std::string(instance.param.name); });
+
+using CapsOfPrincipals = test::ServiceFixture;
+
+// Three processes with two queue pairs each; the third has no leaf of its own any longer.
+TEST_F(CapsOfPrincipals, EachHasItsOwnAndOthersCountsAsOne)
+{
+    settings("version: 1\n");
+    const std::string levels = R"(qos-levels:
+  - {name: DEFAULT}
+  - {name: train, schedule: {max-rate: 80Gbps, fair-by: process, max-rate-each: 25%, leaf-budget: 2}}
+)";
+    policy("version: 1\n" + levels);
+    start();
+    ASSERT_TRUE(started.accepted) << started.to_text();
+    const ModelBackend& nic = add_device("mlx5_0", connectx());
+    for (const std::uint32_t pid : {1, 2, 3}) {
+        ASSERT_TRUE(register_as(PeerId{pid}, process(static_cast<pid_t>(pid)),
+                                asking_for("train", "mlx5_0", {10 * pid, 10 * pid + 1})));
+    }
+    settle();
+    const Policy& in_force = *service->in_force().policy();
+    EXPECT_THAT(keys::properties_of(in_force, *in_force.find_level("train")),
+                Contains(testing::AllOf(testing::Field(&PolicyProperty::key, "max-rate-each"),
+                                        testing::Field(&PolicyProperty::value, "25 %"))));
+
+    std::map<ObjectId, std::uint64_t> capped;    // leaves with queue pairs
+    for (const auto& queue_pair : nic.firmware().queue_pairs()) {
+        for (const auto& element : nic.firmware().elements()) {
+            if (element.id == queue_pair.requester) {
+                capped[element.id] = element.max_rate_mbps * 1000ULL;
+            }
+        }
+    }
+    EXPECT_EQ(capped.size(), 3U);
+    for (const auto& [leaf, kbps] : capped) {
+        EXPECT_EQ(kbps, 25 * kGigabit);
+    }
+
+    const ctl::World world = test::world_of(*service);
+    for (const auto& session : world.sessions) {
+        EXPECT_EQ(session.queue_pairs.front().max_rate_now, Bandwidth::from_gbps(25));
+        const auto leaf = ctl::explain_session(world, session).leaves.front();
+        EXPECT_EQ(leaf.own, Bandwidth::from_gbps(25));
+        EXPECT_EQ(leaf.narrowness, ctl::Narrowness::Capped) << leaf.verdict;
+        EXPECT_EQ(leaf.advice, "raise `max-rate-each` of level train");
+    }
+
+    // One more process in the tree that is there, and as many by the policy alone.
+    const ctl::DeviceView& device = world.devices.front();
+    const auto loaded = ctl::load_live_tree(world.manager.levels, device, ctl::senders_on(world, device),
+                                            ctl::test::loads_of({"train*3=inf"}));
+    EXPECT_NEAR(ctl::simulate_step(loaded, device.link_speed).used, 75 * kGigabit, 1);
+    EXPECT_NEAR(ctl::test::simulated(levels, {"train*3=inf"}).used, 75 * kGigabit, 1);
+
+    ctl::Target target = ctl::to_target(device);
+    const auto findings = [&] { return ctl::compile_for(in_force, target, service->in_force().settings()).findings; };
+    EXPECT_THAT(findings(), testing::IsEmpty());
+    target.capabilities.rate_caps = false;
+    EXPECT_THAT(findings(), Contains(testing::Field(&Finding::requested, HasSubstr("a max-rate for each of"))));
+}
 
 using GrantsAhead = test::ServiceFixture;
 

@@ -41,10 +41,15 @@ const api::Level* find_level(const World& world, std::string_view name)
     return found == levels.end() ? nullptr : &*found;
 }
 
-// "level rpc", or the scheduling node of that path.
+// The option of a level or of a scheduling node by which the element of that path has its cap.
 std::string owner_of_cap(const World& world, const std::string& path)
 {
+    const std::string name(ElementPath(path).name());
+    const std::string above = ElementPath(path).parent().text();
     for (const auto& level : world.manager.levels) {
+        if (level.class_path == above && !name.starts_with("qp:")) {
+            return fmt::format("`max-rate-each` of level {}", level.name);
+        }
         if (level.class_path == path) {
             const auto cap = std::ranges::find(level.overrides, "max-rate", &api::Override::property);
             return fmt::format("`max-rate` of level {}{}", level.name,
@@ -53,7 +58,6 @@ std::string owner_of_cap(const World& world, const std::string& path)
                                    : fmt::format(" (overridden: without that it is {})", cap->in_place_of));
         }
     }
-    const std::string name(ElementPath(path).name());
     return name.find(':') != std::string::npos ? fmt::format("the limit of each queue pair ({})", name)
                                                : fmt::format("`max-rate` of scheduling node {}", name);
 }
