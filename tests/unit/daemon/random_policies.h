@@ -40,6 +40,7 @@ struct RandomPolicy {
         std::size_t max_gbps = 0;    // 0: none
         // Of a level:
         std::string fair_by;
+        std::size_t principal_mbps = 0;     // max-rate-each; 0: none
         std::size_t leaf_budget = 0;        // 0: none
         std::size_t responder_share = 0;    // 0: none
         std::size_t each_mbps = 0;          // per-queue-pair; 0: none
@@ -64,6 +65,7 @@ struct RandomPolicy {
         for (const auto& level : levels) {
             std::string schedule = (level.parent.empty() ? "" : ", parent: " + level.parent) + rates(level);
             schedule += level.fair_by.empty() ? "" : ", fair-by: " + level.fair_by;
+            schedule += level.principal_mbps == 0 ? "" : fmt::format(", max-rate-each: {}Mbps", level.principal_mbps);
             schedule += level.leaf_budget == 0 ? "" : fmt::format(", leaf-budget: {}", level.leaf_budget);
             schedule += level.responder_share == 0 ? ""
                                                    : fmt::format(", responder: {{share: {}}}", level.responder_share);
@@ -110,6 +112,7 @@ inline RandomPolicy::Place any_level(Dice& dice, std::string name, const std::ve
     constexpr std::array<const char*, 6> kFairBy{"", "", "", "process", "queue-pair", "user"};
     auto level = any_place(dice, std::move(name), nodes);
     level.fair_by = dice.any_of(kFairBy);
+    level.principal_mbps = !level.fair_by.empty() && dice.one_in(3) ? 100 + dice.below(5000) : 0;
     level.leaf_budget = !level.fair_by.empty() && dice.one_in(3) ? 1 + dice.below(4) : 0;
     level.responder_share = dice.one_in(6) ? 1 + dice.below(20) : 0;
     level.each_mbps = dice.one_in(8) ? 100 + dice.below(5000) : 0;

@@ -33,7 +33,7 @@ TEST(LevelChanges, EveryPropertyIsNamed)
     const auto before = policy("  - {name: DEFAULT, sl: 0}\n"
                                "  - name: rpc\n    sl: 3\n    mtu-limit: 4096\n    dscp: 26\n    pkey: [0x1234]\n"
                                "    schedule: {parent: tenants, share: 60, max-rate: 40Gbps, fair-by: process, "
-                               "leaf-budget: 64, responder: {share: 20}}\n"
+                               "max-rate-each: 5Gbps, leaf-budget: 64, responder: {share: 20}}\n"
                                "    per-queue-pair: {max-rate: 5Gbps, max-burst: 64KiB}\n"
                                "    message-model: low-latency\n");
     const auto after = policy(
@@ -49,7 +49,7 @@ TEST(LevelChanges, EveryPropertyIsNamed)
             "level rpc: sl 3 -> 4, traffic-class 104 -> none, mtu-limit 4096 -> none, "
             "rate-limit none -> 40 Gbit/s, packet-life none -> 16, parent tenants -> the root, "
             "min-rate none -> 10 Gbit/s, max-rate 40 Gbit/s -> none, fair-by process -> user, "
-            "leaf-budget 64 -> none, responder max-rate none -> 20 Gbit/s, "
+            "max-rate-each 5 Gbit/s -> none, leaf-budget 64 -> none, responder max-rate none -> 20 Gbit/s, "
             "per-queue-pair max-rate 5 Gbit/s -> 4 Gbit/s, per-queue-pair max-burst 65536 -> none, "
             "message-model low-latency -> none, allow everyone -> user alice, mode enforce -> monitor, log no -> yes, "
             "adopt yes -> no"));

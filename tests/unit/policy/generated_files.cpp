@@ -91,6 +91,7 @@ const std::vector<Object>& policy_objects()
           {"min-rate", "1Gbps"},
           {"max-rate", "2Gbps"},
           {"fair-by", "process"},
+          {"max-rate-each", "1Gbps"},
           {"leaf-budget", "64"},
           {"responder", "{}"}}},
         {Format::Policy, "qos-levels", "{{name: x@, schedule: {{responder: {{{}}}}}}}", {}, kRates},

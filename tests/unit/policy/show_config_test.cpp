@@ -340,6 +340,7 @@ private:
                        {"share", pick({"1", "60", "device-default"})},
                        {"max-rate", pick({"10Gbps", "unlimited"})},
                        {"fair-by", pick({"none", "process", "User"})},
+                       {"max-rate-each", pick({"2Gbps", "12.5%", "unlimited"})},
                        {"leaf-budget", "64"},
                        {"responder", pick({"{}", "{share: 3}", "{max-rate: 5Gbps}"})}};
         return object(some_of(all));

@@ -180,6 +180,87 @@ TEST(Compile, OnePrincipalTwiceHasOneLeaf)
     EXPECT_EQ(at(compiled, "/rpc/pid:1").attributes.max_rate, gbps(5));
 }
 
+RateSpec capped_at(Bandwidth rate)
+{
+    return share(1, rate);
+}
+
+TEST(Compile, EachPrincipalHasItsCapAndOthersCountsAsOne)
+{
+    auto in = input({level("/rpc", {}, FairBy::Process)});
+    in.spec.elements[0].principal = capped_at(gbps(5));
+    in.spec.elements[0].leaf_budget = 2;
+    in.principals = processes("/rpc", 3);
+    const auto compiled = compile(in);
+    for (const char* leaf : {"/rpc/pid:0", "/rpc/pid:1", "/rpc/others"}) {
+        EXPECT_EQ(at(compiled, leaf).attributes.max_rate, gbps(5)) << leaf;
+    }
+    EXPECT_EQ(at(compiled, "/rpc").attributes.max_rate, std::nullopt);
+    EXPECT_THAT(kinds(compiled), ElementsAre(FindingKind::BudgetExceeded));
+}
+
+TEST(Compile, TheCapOfAPrincipalIsOnItsNode)
+{
+    auto in = input({level("/rpc", {}, FairBy::Process)});
+    in.spec.elements[0].principal = capped_at(gbps(5));
+    in.principals = {principal("/rpc", {"pid:1", "qp:17"}), principal("/rpc", {"pid:1"}), principal("/rpc", {"pid:2"})};
+    in.principals[0].max_rate = gbps(3);
+    in.principals[2].max_rate = gbps(7);
+    const auto compiled = compile(in);
+    EXPECT_EQ(at(compiled, "/rpc/pid:1").attributes.max_rate, gbps(5));
+    EXPECT_EQ(at(compiled, "/rpc/pid:1/qp:17").attributes.max_rate, gbps(3));
+    EXPECT_EQ(at(compiled, "/rpc/pid:1/others").attributes.max_rate, std::nullopt);
+    EXPECT_EQ(at(compiled, "/rpc/pid:2").attributes.max_rate, gbps(5)) << "the smaller of two caps";
+    EXPECT_THAT(compiled.findings, IsEmpty());
+}
+
+TEST(Compile, TheCapOfAPrincipalIsAPartOfWhatTheClassIsAPartOf)
+{
+    auto in = input({node("/n", share(1, gbps(40))), level("/n/rpc", share(1, gbps(20)), FairBy::Process)});
+    in.spec.elements[1].principal.max_part = Percentage::from_hundredths(2500);
+    EXPECT_EQ(at(compile(in), "/n/rpc/others").attributes.max_rate, gbps(10));
+}
+
+TEST(Compile, ACapOfPrincipalsAboveTheLinkIsAWarning)
+{
+    auto in = input({level("/rpc", {}, FairBy::Process)}, gbps(25));
+    in.spec.elements[0].principal = capped_at(gbps(40));
+    const auto compiled = compile(in);
+    EXPECT_FALSE(only(compiled, FindingKind::CapAboveLink).is_error);
+    EXPECT_EQ(only(compiled, FindingKind::CapAboveLink).requested, "max-rate-each 40 Gbit/s");
+    in.capabilities.rate_caps = false;
+    EXPECT_THAT(kinds(compile(in)), ElementsAre(FindingKind::NotSupported));
+}
+
+TEST(Compile, WhatAClassGetsDoesNotDependOnTheCapsOfItsPrincipals)
+{
+    auto in = input({level("/rpc", min_rate(gbps(40)), FairBy::Process), level("/b", share(60)), level("/c")});
+    const auto free = compile(in);
+    in.spec.elements[0].principal = capped_at(gbps(5));
+    const auto capped = compile(in);
+    EXPECT_THAT(capped.findings, IsEmpty()) << "its guarantee is for as many as come";
+    for (const char* path : {"/rpc", "/b", "/c"}) {
+        EXPECT_EQ(share_of(capped, path), share_of(free, path)) << path;
+    }
+}
+
+TEST(Compile, WithoutANodeForItAPrincipalsCapIsLost)
+{
+    auto in = input({node("/n"), level("/n/rpc", {}, FairBy::Process)});
+    in.spec.elements[1].principal = capped_at(gbps(5));
+    in.principals = {principal("/n/rpc", {"pid:1", "qp:17"}), principal("/n/rpc", {"pid:1", "qp:18"}),
+                     principal("/n/rpc", {"pid:2", "qp:19"})};
+    in.capabilities.max_depth = 5;
+    EXPECT_THAT(compile(in).findings, IsEmpty());
+    in.capabilities.max_depth = 4;
+    const auto compiled = compile(in);
+    EXPECT_EQ(at(compiled, "/n/rpc/pid:1/qp:17").attributes.max_rate, gbps(5));
+    const auto& finding = only(compiled, FindingKind::CapLost);
+    EXPECT_TRUE(finding.is_error);
+    EXPECT_EQ(finding.requested, "max-rate-each 5 Gbit/s for all queue pairs of a process");
+    EXPECT_EQ(finding.gap, (Gap{Gap::Unit::Principals, 1})) << "the other has one leaf";
+}
+
 TEST(Compile, APrincipalOfAnUnknownClassHasNoLeaf)
 {
     auto in = input({level("/rpc", {}, FairBy::Process)});

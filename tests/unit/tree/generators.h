@@ -2,6 +2,7 @@
 // order of operations is hard, and names come from a small pool so that two policies have much in common.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -84,6 +85,14 @@ inline TreeSpec any_spec(const SpecLimits& limits = {})
             element.responder = any_rate({limits.caps, false, limits.largest_share});
         }
         spec.elements.push_back(std::move(element));
+    }
+    // Not beside guarantees: those are for as many principals as come, whoever is there now.
+    const bool has_guarantee = std::ranges::any_of(
+        spec.elements, [](const SpecElement& one) { return one.rate.min_rate.has_value(); });
+    for (auto& element : spec.elements) {
+        if (limits.caps && !has_guarantee && element.fair_by != FairBy::None && one_in(2)) {
+            element.principal.max_rate = Bandwidth::from_mbps(number<std::uint64_t>(1, 30'000));
+        }
     }
     return spec;
 }
