@@ -19,101 +19,24 @@
 // Properties of the daemon's objects as records.
 namespace rdmaqos::api {
 
-template <>
-struct Wire<ctl::ReloadView> {
-    using Type = bus::Dict;
-    static std::optional<ctl::ReloadView> from(const bus::Dict& dict) { return ctl::to_reload(read<Reload>(dict)); }
-};
+std::optional<ctl::ReloadView> Wire<ctl::ReloadView>::from(const bus::Dict& dict)
+{
+    return ctl::to_reload(read<Reload>(dict));
+}
 
-template <>
-struct Wire<Diagnostics> {
-    using Type = std::vector<bus::Dict>;
-    static std::optional<Diagnostics> from(const Type& dicts)
-    {
-        return ctl::to_diagnostics(read_list<std::vector<Diagnostic>>(dicts));
+std::optional<Diagnostics> Wire<Diagnostics>::from(const Type& dicts)
+{
+    return ctl::to_diagnostics(read_list<std::vector<Diagnostic>>(dicts));
+}
+
+std::optional<std::vector<ctl::AttributeView>> Wire<std::vector<ctl::AttributeView>>::from(const bus::Triples& triples)
+{
+    std::vector<ctl::AttributeView> attributes;
+    for (const auto& [name, value, meaning] : triples) {
+        attributes.push_back({name, value, meaning});
     }
-};
-
-template <>
-struct Wire<std::vector<ctl::AttributeView>> {
-    using Type = bus::Triples;
-    static std::optional<std::vector<ctl::AttributeView>> from(const bus::Triples& triples)
-    {
-        std::vector<ctl::AttributeView> attributes;
-        for (const auto& [name, value, meaning] : triples) {
-            attributes.push_back({name, value, meaning});
-        }
-        return attributes;
-    }
-};
-
-template <>
-struct Table<ctl::ManagerView> {
-    using M = ctl::ManagerView;
-    static constexpr auto keys = std::tuple{
-        key<&M::version>("Version"),
-        key<&M::features>("Features"),
-        key<&M::mode>("Mode"),
-        key<&M::policy_revision>("PolicyRevision"),
-        key<&M::policy_sources>("PolicySources"),
-        key<&M::last_reload>("LastReload"),
-        key<&M::fabric_diagnostics>("FabricDiagnostics"),
-        key<&M::released_devices>("ReleasedDevices"),
-        key<&M::refused_devices>("RefusedDevices"),
-        key<&M::state_failures>("StateFailures"),
-        key<&M::trial>("Trial"),
-        key<&M::adoption>("Adoption"),
-        key<&M::statistics>("Statistics"),
-    };
-};
-
-template <>
-struct Table<ctl::DeviceView> {
-    using D = ctl::DeviceView;
-    static constexpr auto keys = std::tuple{
-        key<&D::name>("Name"),
-        key<&D::port>("Port"),
-        key<&D::node_guid>("NodeGUID"),
-        key<&D::port_guid>("PortGUID"),
-        key<&D::netdev>("NetDev"),
-        key<&D::pci_address>("PCIAddress"),
-        key<&D::driver>("Driver"),
-        key<&D::firmware>("Firmware"),
-        key<&D::board_id>("BoardId"),
-        key<&D::virtual_function>("VirtualFunction"),
-        key<&D::bond>("Bond"),
-        key<&D::link_layer>("LinkLayer"),
-        key<&D::link_up>("LinkUp"),
-        key<&D::link_speed>("LinkSpeed"),
-        key<&D::state>("State"),
-        key<&D::reason>("Reason"),
-        key<&D::attach_mode>("AttachMode"),
-        key<&D::attach_reason>("AttachReason"),
-        key<&D::divides_caps>("DividesCaps"),
-        key<&D::self_test>("SelfTest"),
-        key<&D::attributes>("Attributes"),
-        key<&D::capabilities>("Capabilities"),
-        key<&D::elements_used>("ElementsUsed"),
-        key<&D::elements_free>("ElementsFree"),
-        key<&D::leaves_used>("LeavesUsed"),
-        key<&D::leaves_free>("LeavesFree"),
-        key<&D::queue_pairs_inside>("QueuePairsInside"),
-        key<&D::queue_pairs_outside>("QueuePairsOutside"),
-        key<&D::tree>("Tree"),
-        key<&D::findings>("Findings"),
-        key<&D::failures>("Failures"),
-        key<&D::statistics>("Statistics"),
-    };
-};
-
-template <>
-struct Table<ctl::SessionView> {
-    using S = ctl::SessionView;
-    static constexpr auto keys = std::tuple{
-        key<&S::owner>("Owner"), key<&S::adopted>("Adopted"), key<&S::state>("State"),
-        key<&S::level>("Level"), key<&S::grant>("Grant"),
-    };
-};
+    return attributes;
+}
 
 }    // namespace rdmaqos::api
 
