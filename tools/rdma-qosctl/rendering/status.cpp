@@ -5,11 +5,14 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
+#include "lib/api/json.h"
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
 #include "tools/rdma-qosctl/rendering/transient.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
 #include "tools/rdma-qosctl/world/lost_levels.h"
 #include "tools/rdma-qosctl/world/online.h"
 
@@ -150,6 +153,26 @@ std::string render_problems(const std::vector<Problem>& problems, const Screen& 
     return text;
 }
 
+Json lost_level_json(const LostLevelView& lost)
+{
+    Json json{{"level", lost.level}, {"reason", lost.reason}, {"revision", lost.revision}, {"at", lost.at}};
+    set_text(json, "renamed-to", lost.renamed_to);
+    json["sessions"] = lost.sessions;
+    json["queue-pairs"] = lost.queue_pairs;
+    return json;
+}
+
+Json trial_json(const api::Trial& trial)
+{
+    Json json{{"revision", trial.revision},
+              {"goes-back-to", trial.goes_back_to},
+              {"seconds-left", trial.seconds_left},
+              {"user", trial.user},
+              {"pid", trial.pid}};
+    set_text(json, "command", trial.command);
+    return json;
+}
+
 }    // namespace
 
 std::string render_status(const World& world, const std::vector<Problem>& problems, const Screen& screen)
@@ -200,6 +223,62 @@ std::string render_status(const World& world, const std::vector<Problem>& proble
     }
     text += render_problems(problems, screen);
     return text;
+}
+
+Json status_json(const World& world, const std::vector<Problem>& problems)
+{
+    const ManagerView& manager = world.manager;
+    Json json{{"version", manager.version}, {"mode", manager.mode}, {"features", manager.features}};
+    Json policy = Json::object();
+    set_text(policy, "revision", manager.policy_revision);
+    policy["sources"] = manager.policy_sources;
+    policy["last-reload"] = reload_json(manager.last_reload);
+    policy["levels"] = manager.levels.size();
+    if (world.files) {
+        policy["files"] = {{"valid", !world.files->revision.empty()}};
+        set_text(policy["files"], "revision", world.files->revision);
+    }
+    if (manager.trial) {
+        policy["trial"] = trial_json(*manager.trial);
+    }
+    json["policy"] = std::move(policy);
+    json["overrides"] = Json::array();
+    const auto overrides = overrides_of(manager.levels);
+    for (const auto& view : overrides) {
+        json["overrides"].push_back(override_json(view));
+    }
+    json["fabric-diagnostics"] = to_json(manager.fabric_diagnostics);
+    std::uint64_t inside = 0;
+    std::uint64_t outside = 0;
+    json["devices"] = Json::array();
+    for (const auto& device : world.devices) {
+        inside += device.queue_pairs_inside;
+        outside += device.queue_pairs_outside;
+        json["devices"].push_back(device_json(device));
+    }
+    json["refused-devices"] = api::to_json(manager.refused_devices);
+    json["state-failures"] = api::to_json(manager.state_failures);
+    json["released-devices"] = manager.released_devices;
+    json["sessions"] = session_count(world);
+    json["queue-pairs"] = {{"inside", inside}, {"outside", outside}};
+    json["without-level"] = Json::array();
+    for (const auto& lost : lost_levels(world)) {
+        json["without-level"].push_back(lost_level_json(lost));
+    }
+    json["host"] = api::to_json(world.host_counts);
+    if (!manager.adoption.setting.empty()) {
+        json["adoption"] = api::to_json(manager.adoption);
+    }
+    json["statistics"] = to_json(manager.statistics);
+    json["ok"] = std::none_of(problems.begin(), problems.end(),
+                              [](const Problem& problem) { return problem.is_error; });
+    json["problems"] = Json::array();
+    for (const auto& problem : problems) {
+        Json entry{{"severity", problem.is_error ? "error" : "warning"}, {"what", problem.what}};
+        set_text(entry, "advice", problem.advice);
+        json["problems"].push_back(std::move(entry));
+    }
+    return json;
 }
 
 }    // namespace rdmaqos::ctl

@@ -1,15 +1,11 @@
 #include "tools/rdma-qosctl/rendering/world_json.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "lib/api/json.h"
 #include "lib/base/net.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
-#include "tools/rdma-qosctl/rendering/transient.h"
-#include "tools/rdma-qosctl/world/lost_levels.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
@@ -42,34 +38,6 @@ Json attributes_json(const std::vector<AttributeView>& attributes)
         list.push_back(std::move(json));
     }
     return list;
-}
-
-Json device_json(const DeviceView& device)
-{
-    Json json{{"device", device.key()}, {"name", device.name}, {"port", device.port}, {"state", device.state}};
-    set_text(json, "reason", device.reason);
-    json["node-guid"] = to_string(Guid{device.node_guid});
-    json["port-guid"] = to_string(Guid{device.port_guid});
-    set_text(json, "netdev", device.netdev);
-    set_text(json, "pci-address", device.pci_address);
-    set_text(json, "driver", device.driver);
-    set_text(json, "firmware", device.firmware);
-    set_text(json, "board-id", device.board_id);
-    json["virtual-function"] = device.virtual_function;
-    set_text(json, "bond", device.bond);
-    set_text(json, "link-layer", device.link_layer);
-    json["link-up"] = device.link_up;
-    json["link-speed"] = device.link_speed.kbps();
-    json["attach-mode"] = device.attach_mode;
-    set_text(json, "attach-reason", device.attach_reason);
-    json["capabilities"] = api::to_json(device.capabilities);
-    json["elements"] = {{"used", device.elements_used}, {"free", device.elements_free}};
-    json["leaves"] = {{"used", device.leaves_used}, {"free", device.leaves_free}};
-    json["queue-pairs"] = {{"inside", device.queue_pairs_inside}, {"outside", device.queue_pairs_outside}};
-    json["findings"] = api::to_json(device.findings);
-    json["failures"] = api::to_json(device.failures);
-    json["statistics"] = to_json(device.statistics);
-    return json;
 }
 
 Json report_json(const HardwareReport& report, const DeviceView& device)
@@ -116,12 +84,31 @@ Json tree_json(const DeviceView& device, const BusyRates* busy)
 
 }    // namespace
 
-Json lost_level_json(const LostLevelView& lost)
+Json device_json(const DeviceView& device)
 {
-    Json json{{"level", lost.level}, {"reason", lost.reason}, {"revision", lost.revision}, {"at", lost.at}};
-    set_text(json, "renamed-to", lost.renamed_to);
-    json["sessions"] = lost.sessions;
-    json["queue-pairs"] = lost.queue_pairs;
+    Json json{{"device", device.key()}, {"name", device.name}, {"port", device.port}, {"state", device.state}};
+    set_text(json, "reason", device.reason);
+    json["node-guid"] = to_string(Guid{device.node_guid});
+    json["port-guid"] = to_string(Guid{device.port_guid});
+    set_text(json, "netdev", device.netdev);
+    set_text(json, "pci-address", device.pci_address);
+    set_text(json, "driver", device.driver);
+    set_text(json, "firmware", device.firmware);
+    set_text(json, "board-id", device.board_id);
+    json["virtual-function"] = device.virtual_function;
+    set_text(json, "bond", device.bond);
+    set_text(json, "link-layer", device.link_layer);
+    json["link-up"] = device.link_up;
+    json["link-speed"] = device.link_speed.kbps();
+    json["attach-mode"] = device.attach_mode;
+    set_text(json, "attach-reason", device.attach_reason);
+    json["capabilities"] = api::to_json(device.capabilities);
+    json["elements"] = {{"used", device.elements_used}, {"free", device.elements_free}};
+    json["leaves"] = {{"used", device.leaves_used}, {"free", device.leaves_free}};
+    json["queue-pairs"] = {{"inside", device.queue_pairs_inside}, {"outside", device.queue_pairs_outside}};
+    json["findings"] = api::to_json(device.findings);
+    json["failures"] = api::to_json(device.failures);
+    json["statistics"] = to_json(device.statistics);
     return json;
 }
 
@@ -145,73 +132,6 @@ Json session_json(const SessionView& session)
             {"owner", api::to_json(session.owner)},
             {"grant", api::to_json(session.grant)},
             {"queue-pairs", api::to_json(session.queue_pairs)}};
-}
-
-Json trial_json(const api::Trial& trial)
-{
-    Json json{{"revision", trial.revision},
-              {"goes-back-to", trial.goes_back_to},
-              {"seconds-left", trial.seconds_left},
-              {"user", trial.user},
-              {"pid", trial.pid}};
-    set_text(json, "command", trial.command);
-    return json;
-}
-
-Json status_json(const World& world, const std::vector<Problem>& problems)
-{
-    const ManagerView& manager = world.manager;
-    Json json{{"version", manager.version}, {"mode", manager.mode}, {"features", manager.features}};
-    Json policy = Json::object();
-    set_text(policy, "revision", manager.policy_revision);
-    policy["sources"] = manager.policy_sources;
-    policy["last-reload"] = reload_json(manager.last_reload);
-    policy["levels"] = manager.levels.size();
-    if (world.files) {
-        policy["files"] = {{"valid", !world.files->revision.empty()}};
-        set_text(policy["files"], "revision", world.files->revision);
-    }
-    if (manager.trial) {
-        policy["trial"] = trial_json(*manager.trial);
-    }
-    json["policy"] = std::move(policy);
-    json["overrides"] = Json::array();
-    const auto overrides = overrides_of(manager.levels);
-    for (const auto& view : overrides) {
-        json["overrides"].push_back(override_json(view));
-    }
-    json["fabric-diagnostics"] = to_json(manager.fabric_diagnostics);
-    std::uint64_t inside = 0;
-    std::uint64_t outside = 0;
-    json["devices"] = Json::array();
-    for (const auto& device : world.devices) {
-        inside += device.queue_pairs_inside;
-        outside += device.queue_pairs_outside;
-        json["devices"].push_back(device_json(device));
-    }
-    json["refused-devices"] = api::to_json(manager.refused_devices);
-    json["state-failures"] = api::to_json(manager.state_failures);
-    json["released-devices"] = manager.released_devices;
-    json["sessions"] = session_count(world);
-    json["queue-pairs"] = {{"inside", inside}, {"outside", outside}};
-    json["without-level"] = Json::array();
-    for (const auto& lost : lost_levels(world)) {
-        json["without-level"].push_back(lost_level_json(lost));
-    }
-    json["host"] = api::to_json(world.host_counts);
-    if (!manager.adoption.setting.empty()) {
-        json["adoption"] = api::to_json(manager.adoption);
-    }
-    json["statistics"] = to_json(manager.statistics);
-    json["ok"] = std::none_of(problems.begin(), problems.end(),
-                              [](const Problem& problem) { return problem.is_error; });
-    json["problems"] = Json::array();
-    for (const auto& problem : problems) {
-        Json entry{{"severity", problem.is_error ? "error" : "warning"}, {"what", problem.what}};
-        set_text(entry, "advice", problem.advice);
-        json["problems"].push_back(std::move(entry));
-    }
-    return json;
 }
 
 Json devices_json(const std::vector<const DeviceView*>& devices, const ManagerView* absent)
