@@ -1,6 +1,8 @@
 #include "daemon/bus/manager_object.h"
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -404,6 +406,13 @@ void get_last_reload(BusContext& context, const char* /*path*/, Writer& writer)
     write(writer, context.service.in_force().last_reload, quote_for(context));
 }
 
+void get_last_good_reload(BusContext& context, const char* /*path*/, Writer& writer)
+{
+    const WallTime at = context.service.tally().counters().last_good_reload.value_or(WallTime());
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(at.time_since_epoch()).count();
+    writer.put(static_cast<std::uint64_t>(seconds));
+}
+
 void get_fabric_diagnostics(BusContext& context, const char* /*path*/, Writer& writer)
 {
     write(writer, context.service.in_force().fabric_diagnostics, quote_for(context));
@@ -487,6 +496,7 @@ constexpr Property kManagerProperties[] = {
     property<get_revision>("PolicyRevision", "s", kChanges),
     property<get_sources>("PolicySources", "as", kChanges),
     property<get_last_reload>("LastReload", "a{sv}", kChanges),
+    property<get_last_good_reload>("LastGoodReload", "t", 0),
     property<get_fabric_diagnostics>("FabricDiagnostics", "aa{sv}", kChanges),
     property<get_released>("ReleasedDevices", "as", kChanges),
     property<get_refused>("RefusedDevices", "aa{sv}", kChanges),

@@ -1,10 +1,13 @@
 // rdma-qosctl try, confirm and revert.
+#include <chrono>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include <fcntl.h>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
@@ -90,6 +93,28 @@ TEST_F(CtlTrial, IsInForceAndIsConfirmed)
     EXPECT_EQ(ctl("confirm").status, 1) << "once";
     EXPECT_EQ(ctl("reload").status, 0);
     EXPECT_EQ(revision(), during);
+}
+
+TEST_F(CtlTrial, IsNoGoodReload)
+{
+    const auto now = [] { return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()); };
+    const auto good = [this] { return status().at("policy").at("last-good-reload").get<std::time_t>(); };
+    const std::time_t at_start = good();
+    EXPECT_LE(at_start, now());
+    EXPECT_GT(at_start, now() - 600);
+    const auto text = [](std::time_t time) { return fmt::format("{:%FT%TZ}", fmt::gmtime(time)); };
+    EXPECT_THAT(ctl("status").output, HasSubstr("accepted, " + text(at_start) + "\n"));
+
+    ASSERT_EQ(ctl("try new.yaml --timeout 10min").status, 0);
+    EXPECT_EQ(good(), at_start);
+    EXPECT_THAT(ctl("status").output, Not(HasSubstr(text(at_start))));
+    EXPECT_TRUE(eventually([&] { return ctl("reload").status == 0 && good() > at_start; })) << "in a later second";
+
+    const std::time_t after = good();
+    daemon.dir().write(kPolicyFile, "version: 2\n");
+    EXPECT_NE(ctl("reload").status, 0);
+    EXPECT_EQ(good(), after);
+    EXPECT_THAT(ctl("status").output, HasSubstr("refused, see below; the last good one was at " + text(after)));
 }
 
 TEST_F(CtlTrial, GoesBackByItself)

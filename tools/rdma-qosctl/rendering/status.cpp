@@ -35,10 +35,18 @@ std::string describe_trial(const api::Trial& trial)
                        trial.revision, trial.goes_back_to, trial.user, trial.pid);
 }
 
-std::string describe_accepted(const ReloadView& reload)
+// The last reload of a host that tries a policy is that of the trial, which is no good one.
+std::string describe_last_reload(const ManagerView& manager)
 {
+    const ReloadView& reload = manager.last_reload;
+    const bool has_time = manager.last_good_reload != std::chrono::sys_seconds{} && !manager.trial;
+    const std::string time = has_time ? utc_text(manager.last_good_reload) : "";
+    if (!reload.accepted) {
+        return "refused, see below" + (has_time ? "; the last good one was at " + time : "");
+    }
     const std::size_t warnings = reload.diagnostics.warning_count();
-    return warnings == 0 ? "accepted" : fmt::format("accepted with {}", counted(warnings, "warning"));
+    return fmt::format("accepted{}{}", warnings == 0 ? "" : " with " + counted(warnings, "warning"),
+                       has_time ? ", " + time : "");
 }
 
 std::string describe_levels(const ManagerView& manager)
@@ -185,9 +193,7 @@ std::string render_status(const World& world, const std::vector<Problem>& proble
     if (manager.trial) {
         fields.add("trial", describe_trial(*manager.trial), Style::Warning);
     }
-    const bool accepted = manager.last_reload.accepted;
-    fields.add("last reload", accepted ? describe_accepted(manager.last_reload) : "refused, see below",
-               accepted ? Style::Plain : Style::Bad);
+    fields.add("last reload", describe_last_reload(manager), manager.last_reload.accepted ? Style::Plain : Style::Bad);
     fields.add("levels", describe_levels(manager));
     if (const auto overrides = overrides_of(manager.levels); !overrides.empty()) {
         fields.add("overrides", describe_overrides(overrides, world.at), Style::Warning);
@@ -233,6 +239,9 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
     set_text(policy, "revision", manager.policy_revision);
     policy["sources"] = manager.policy_sources;
     policy["last-reload"] = reload_json(manager.last_reload);
+    if (manager.last_good_reload != std::chrono::sys_seconds{}) {
+        policy["last-good-reload"] = manager.last_good_reload.time_since_epoch().count();
+    }
     policy["levels"] = manager.levels.size();
     if (world.files) {
         policy["files"] = {{"valid", !world.files->revision.empty()}};

@@ -46,6 +46,7 @@ struct ManagerView {
     std::string policy_revision;    // empty: no policy
     std::vector<std::string> policy_sources;
     ReloadView last_reload;
+    std::chrono::sys_seconds last_good_reload{};    // 0: none since the daemon started
     Diagnostics fabric_diagnostics;    // why the fabric file cannot be used; empty: it can
     std::vector<api::RefusedDevice> refused_devices;
     std::vector<api::StateFailure> state_failures;
@@ -148,6 +149,7 @@ struct Table<ctl::ManagerView> {
         key<&M::policy_revision>("PolicyRevision"),
         key<&M::policy_sources>("PolicySources"),
         key<&M::last_reload>("LastReload"),
+        key<&M::last_good_reload>("LastGoodReload"),
         key<&M::fabric_diagnostics>("FabricDiagnostics"),
         key<&M::released_devices>("ReleasedDevices"),
         key<&M::refused_devices>("RefusedDevices"),
