@@ -44,7 +44,7 @@ device_files_count()
     systemd-run --quiet --collect --unit=e2e-files --uid=alice -p LimitNOFILE=4096 -p EnvironmentFile=/run/emulator.env \
         -p StandardOutput="append:$scratch/e2e-files.said" -p StandardError=inherit -- \
         "$probe" attach-files mlx5_0 500
-    eventually "500 were tried" grep -q '^attached' "$scratch/e2e-files.said"
+    eventually "500 were tried" grep -qs '^attached' "$scratch/e2e-files.said"
     cat "$scratch/e2e-files.said"
     held=$(descriptors_of_daemon)
     attached=$(sed -n 's/^attached //p' "$scratch/e2e-files.said")
@@ -53,7 +53,7 @@ device_files_count()
     contains "$(sed -n 2p "$scratch/e2e-files.said")" org.freedesktop.DBus.Error.LimitsExceeded "the refusal"
 
     hold e2e-bob system.slice bob --level bulk
-    eventually "bob has his place" grep -q "queue pair" "$scratch/e2e-bob.said"
+    eventually "bob has his place" grep -qs "queue pair" "$scratch/e2e-bob.said"
     contains "$(<"$scratch/e2e-bob.said")" "level bulk" "the grant of bob"
     contains "$(rdma-qosctl status)" mlx5_0 "what root sees"
     rdma-qosctl reload
