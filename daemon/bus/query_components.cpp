@@ -9,8 +9,9 @@ Result<void> QueryComponents::take_selector(std::string_view key, const bus::Val
 {
     const auto& text = *value.as<std::string>();
     to.selector = parse_selector(text);
-    if (!to.selector || to.selector == Selector::Largest) {
-        return invalid("`{}` must be `exactly`, `greater-than` or `less-than`, not `{}`", key, printable(text));
+    if (!to.selector) {
+        return invalid("`{}` must be `exactly`, `greater-than`, `less-than` or `largest`, not `{}`", key,
+                       printable(text));
     }
     return {};
 }
@@ -41,6 +42,10 @@ template <typename T, typename Parse>
 Result<void> QueryComponents::join(std::string_view key, const Component& component, std::optional<Selected<T>>& to,
                                    Parse parse, std::string_view wanted)
 {
+    if (component.selector == Selector::Largest) {
+        to = Selected<T>{Selector::Largest, T{}};
+        return {};
+    }
     if (!component.value) {
         return component.selector ? Result<void>(invalid("`{}-selector` needs `{}`", key, key)) : Result<void>();
     }

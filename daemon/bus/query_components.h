@@ -15,7 +15,8 @@ class QueryComponents {
 public:
     // One of the keys of `mtu`, `rate` and `packet-life`, of the right type.
     Result<void> take(RequestKey key, const bus::Value& value);
-    // When all keys have been taken. InvalidArgument: a value that there is not, or a selector without one.
+    // When all keys have been taken. InvalidArgument: a value that there is not, or a selector without one
+    // that needs one. For the largest there is none, and one that was sent does not count.
     Result<void> give_to(Request& request) const;
 
 private:

@@ -74,8 +74,10 @@ inline constexpr std::array kRequestKeys{
     RequestKeyInfo{RequestKey::Port, "port", "u", kRegister | kQueryPath | kExplain, "port of `device`"},
     RequestKeyInfo{RequestKey::Sl, "sl", "y", kComponents, "service level that the path must have"},
     RequestKeyInfo{RequestKey::Mtu, "mtu", "u", kComponents, "256, 512, 1024, 2048 or 4096 bytes"},
-    RequestKeyInfo{RequestKey::MtuSelector, "mtu-selector", "s", kComponents,
-                   "with `mtu`: `exactly` (if it is absent), `greater-than` or `less-than`, as in a PathRecord query"},
+    RequestKeyInfo{
+        RequestKey::MtuSelector, "mtu-selector", "s", kComponents,
+        "with `mtu`: `exactly` (if it is absent), `greater-than` or `less-than`, as in a PathRecord query; `largest` "
+        "takes no `mtu`"},
     RequestKeyInfo{RequestKey::Rate, "rate", "t", kComponents, "an InfiniBand rate in kbit/s, such as 40000000"},
     RequestKeyInfo{RequestKey::RateSelector, "rate-selector", "s", kComponents, "with `rate`, as `mtu-selector`"},
     RequestKeyInfo{RequestKey::PacketLife, "packet-life", "y", kComponents, "n for 4.096 µs · 2ⁿ, 0 to 63"},

@@ -18,10 +18,20 @@ std::pair<Selector, std::string_view> split(std::string_view text)
     return {Selector::Exactly, text.starts_with('=') ? text.substr(1) : text};
 }
 
+// Without a value: it has none.
+template <typename T>
+std::optional<Selected<T>> parse_largest(std::string_view text)
+{
+    return text == to_string(Selector::Largest) ? std::optional(Selected<T>{Selector::Largest, T{}}) : std::nullopt;
+}
+
 }    // namespace
 
 std::optional<Selected<IbMtu>> parse_mtu_component(std::string_view text)
 {
+    if (const auto largest = parse_largest<IbMtu>(text)) {
+        return largest;
+    }
     const auto [selector, value] = split(text);
     const auto number = parse_number(value);
     const auto size = number ? number : parse_bytes(value).value;
@@ -31,6 +41,9 @@ std::optional<Selected<IbMtu>> parse_mtu_component(std::string_view text)
 
 std::optional<Selected<IbRate>> parse_rate_component(std::string_view text)
 {
+    if (const auto largest = parse_largest<IbRate>(text)) {
+        return largest;
+    }
     const auto [selector, value] = split(text);
     const auto bandwidth = parse_bandwidth(value);
     const auto rate = bandwidth.value ? ib_rate_from_bandwidth(*bandwidth.value) : std::nullopt;
@@ -39,6 +52,9 @@ std::optional<Selected<IbRate>> parse_rate_component(std::string_view text)
 
 std::optional<Selected<std::uint8_t>> parse_packet_life_component(std::string_view text)
 {
+    if (const auto largest = parse_largest<std::uint8_t>(text)) {
+        return largest;
+    }
     const auto [selector, value] = split(text);
     const auto life = parse_number(value);
     if (!life || *life > kHighestPacketLife) {

@@ -105,6 +105,22 @@ TEST(RequestOptions, ComponentsWithSelectors)
     EXPECT_EQ(request.sl, 3);
 }
 
+TEST(RequestOptions, TheLargestHasNoValue)
+{
+    RequestOptions options;
+    options.mtu = options.rate = options.packet_life = "largest";
+    const auto requests = to_requests(options, Policy{});
+    ASSERT_TRUE(requests.has_value());
+    EXPECT_EQ(requests->front().mtu, (Selected<IbMtu>{Selector::Largest, {}}));
+    EXPECT_EQ(requests->front().rate, (Selected<IbRate>{Selector::Largest, {}}));
+    EXPECT_EQ(requests->front().packet_life, (Selected<std::uint8_t>{Selector::Largest, 0}));
+    const auto dict = to_dict(options);
+    ASSERT_TRUE(dict.has_value());
+    EXPECT_EQ(dict->find("mtu"), nullptr);
+    EXPECT_EQ(*dict->find("mtu-selector")->as<std::string>(), "largest");
+    EXPECT_EQ(dict->entries().size(), 3U);
+}
+
 TEST(RequestOptions, ComponentsAsTheyArePrinted)
 {
     RequestOptions options;

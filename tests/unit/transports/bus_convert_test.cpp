@@ -228,6 +228,9 @@ TEST(PathRequests, EveryPairOfEndsIsOne)
     EXPECT_EQ((*requests)[0].mtu, (Selected<IbMtu>{Selector::GreaterThan, IbMtu::Mtu1024}));
     EXPECT_EQ((*requests)[0].rate, (Selected<IbRate>{Selector::Exactly, *ib_rate_from_number(7)}));
     EXPECT_EQ((*requests)[0].packet_life, (Selected<std::uint8_t>{Selector::LessThan, 16}));
+    const auto largest = to_path_requests(dict_of({{"mtu-selector", "largest"}}), names());
+    ASSERT_TRUE(largest) << to_string(largest.error());
+    EXPECT_EQ(largest->front().mtu, (Selected<IbMtu>{Selector::Largest, {}}));
     EXPECT_EQ((*requests)[0].sl, 3);
 
     const std::vector<std::pair<bus::Dict, const char*>> mistakes{
@@ -238,7 +241,7 @@ TEST(PathRequests, EveryPairOfEndsIsOne)
         {dict_of({{"packet-life", std::uint8_t{64}}}), "`packet-life` must be 0 to 63, not 64"},
         {dict_of({{"mtu-selector", "exactly"}}), "`mtu-selector` needs `mtu`"},
         {dict_of({{"rate", std::uint64_t{40'000'000}}, {"rate-selector", ">"}}),
-         "`rate-selector` must be `exactly`, `greater-than` or `less-than`, not `>`"},
+         "`rate-selector` must be `exactly`, `greater-than`, `less-than` or `largest`, not `>`"},
     };
     for (const auto& [dict, message] : mistakes) {
         const auto refused = to_path_requests(dict, names());

@@ -93,13 +93,15 @@ void set_ends(bus::Dict& dict, std::string_view key, const std::vector<std::stri
 Result<void> set_selected(Request& request, const RequestOptions& options)
 {
     if (!options.mtu.empty() && !(request.mtu = parse_mtu_component(options.mtu))) {
-        return invalid("mtu", options.mtu, "256, 512, 1024, 2048 or 4096, optionally after `>` or `<`");
+        return invalid("mtu", options.mtu, "256, 512, 1024, 2048 or 4096, optionally after `>` or `<`, or `largest`");
     }
     if (!options.rate.empty() && !(request.rate = parse_rate_component(options.rate))) {
-        return invalid("rate", options.rate, "an InfiniBand rate such as `40Gbps`, optionally after `>` or `<`");
+        return invalid("rate", options.rate,
+                       "an InfiniBand rate such as `40Gbps`, optionally after `>` or `<`, or `largest`");
     }
     if (!options.packet_life.empty() && !(request.packet_life = parse_packet_life_component(options.packet_life))) {
-        return invalid("packet-life", options.packet_life, "a number from 0 to 63, optionally after `>` or `<`");
+        return invalid("packet-life", options.packet_life,
+                       "a number from 0 to 63, optionally after `>` or `<`, or `largest`");
     }
     return {};
 }
@@ -108,7 +110,9 @@ Result<void> set_selected(Request& request, const RequestOptions& options)
 void set_components(bus::Dict& dict, const Request& request)
 {
     const auto set = [&dict](const std::string& key, bus::Value value, Selector selector) {
-        dict.set(key, std::move(value));
+        if (selector != Selector::Largest) {
+            dict.set(key, std::move(value));
+        }
         if (selector != Selector::Exactly) {
             dict.set(key + "-selector", to_string(selector));
         }

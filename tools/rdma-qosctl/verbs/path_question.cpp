@@ -17,9 +17,9 @@ void add_options(CLI::App& command, PathQuestion& question)
     add_request_options(command, question.request);
     command.add_option("--device", question.request.device, "Device, netdev or PCI address")->type_name("DEVICE");
     command.add_option("--sl", question.request.sl, "Service level of the query")->type_name("0-15");
-    command.add_option("--mtu", question.request.mtu, "2048, >1024, <4096")->type_name("BYTES");
-    command.add_option("--rate", question.request.rate, "40Gbps, >10Gbps, <100Gbps")->type_name("RATE");
-    command.add_option("--packet-life", question.request.packet_life, "16, <18")->type_name("0-63");
+    command.add_option("--mtu", question.request.mtu, "2048, >1024, <4096 or largest")->type_name("BYTES");
+    command.add_option("--rate", question.request.rate, "40Gbps, >10Gbps, <100Gbps or largest")->type_name("RATE");
+    command.add_option("--packet-life", question.request.packet_life, "16, <18 or largest")->type_name("0-63");
     command.add_option("POLICY", question.policy, "Answer from this policy file; no daemon needed")
         ->check(policy_file());
     command.add_option("--devices", question.devices_file, "Answer for the devices of this file, offline")
