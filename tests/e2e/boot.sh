@@ -58,6 +58,8 @@ mount -t overlay -o "lowerdir=$base,upperdir=$scratch/upper,workdir=$scratch/wor
 install_daemon "$root"
 install_tests "$root"
 printf 'BOOT=%s\nFILTER=%s\nSHELL_WANTED=%s\n' "$boot" "$filter" "$shell" >"$root/usr/lib/rdma-qos-e2e/boot.env"
+# How much some cases do.
+env | grep '^RDMAQOS_OPENSM_' >>"$root/usr/lib/rdma-qos-e2e/boot.env" || true
 "$here/boots/$boot/prepare.sh" "$root"
 
 if [[ $shell == yes ]]; then
