@@ -230,7 +230,7 @@ TEST(PathRequests, EveryPairOfEndsIsOne)
     EXPECT_EQ((*requests)[0].packet_life, (Selected<std::uint8_t>{Selector::LessThan, 16}));
     const auto largest = to_path_requests(dict_of({{"mtu-selector", "largest"}}), names());
     ASSERT_TRUE(largest) << to_string(largest.error());
-    EXPECT_EQ(largest->front().mtu, (Selected<IbMtu>{Selector::Largest, {}}));
+    EXPECT_EQ((*largest)[0].mtu, (Selected<IbMtu>{Selector::Largest, {}}));
     EXPECT_EQ((*requests)[0].sl, 3);
 
     const std::vector<std::pair<bus::Dict, const char*>> mistakes{

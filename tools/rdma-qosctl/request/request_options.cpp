@@ -106,26 +106,23 @@ Result<void> set_selected(Request& request, const RequestOptions& options)
     return {};
 }
 
-// The components of the request, as numbers with selectors.
+// The components of the request, as numbers with selectors. The largest has no value.
 void set_components(bus::Dict& dict, const Request& request)
 {
-    const auto set = [&dict](const std::string& key, bus::Value value, Selector selector) {
-        if (selector != Selector::Largest) {
-            dict.set(key, std::move(value));
+    const auto set = [&dict](const std::string& key, const auto& component, auto value_of) {
+        if (!component) {
+            return;
         }
-        if (selector != Selector::Exactly) {
-            dict.set(key + "-selector", to_string(selector));
+        if (component->selector != Selector::Largest) {
+            dict.set(key, bus::Value(value_of(component->value)));
+        }
+        if (component->selector != Selector::Exactly) {
+            dict.set(key + "-selector", to_string(component->selector));
         }
     };
-    if (request.mtu) {
-        set("mtu", bytes(request.mtu->value), request.mtu->selector);
-    }
-    if (request.rate) {
-        set("rate", nominal(request.rate->value).kbps(), request.rate->selector);
-    }
-    if (request.packet_life) {
-        set("packet-life", request.packet_life->value, request.packet_life->selector);
-    }
+    set("mtu", request.mtu, [](IbMtu mtu) { return bytes(mtu); });
+    set("rate", request.rate, [](IbRate rate) { return nominal(rate).kbps(); });
+    set("packet-life", request.packet_life, [](std::uint8_t life) { return life; });
 }
 
 Result<void> set_tos(Request& request, const RequestOptions& options)

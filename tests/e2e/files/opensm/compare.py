@@ -34,8 +34,9 @@ class Question:
 
     def __init__(self, rng, ports, lmc, policy, partitions):
         self.rng = rng
-        # Several LIDs make several paths, all alike. As many as one segment has: others do not get through ibsim.
-        self.saquery = ["--numb_path", "3"]
+        # Several LIDs make several paths, all alike. One segment of an answer holds two, and more segments do not get
+        # through ibsim.
+        self.saquery = ["--numb_path", "2"]
         self.query_path = []
         self.ends(ports, lmc)
         if rng.random() < 0.4:
@@ -69,6 +70,9 @@ class Question:
 
     def ends(self, ports, lmc):
         chosen = [self.rng.choice(ports), self.rng.choice(ports)]
+        if chosen[0] is chosen[1] and chosen[0]["type"] == "SWITCH":
+            # The path of a switch to itself passes no table of SLs (docs/policy-reference.md, "vl15-sls").
+            chosen[1] = ports[(ports.index(chosen[0]) + 1) % len(ports)]
         by_lid = self.rng.random() < 0.5
         for port, theirs, ours in zip(chosen, "sd", ("source", "destination")):
             if by_lid:
@@ -182,7 +186,7 @@ class World:
         for name, number, broadcast in re.findall(
                 r"- name: (.*)\n\s+pkey: (\w+)(?:\n\s+ipoib: \{(.*)\})?", self.fabric):
             pkey = int(number, 16)
-            host = next((port["description"] for port in self.ports if port["type"] == "CA" and
+            host = next((port["description"] for port in self.ports if port["type"] == "CA" and port["port"] == 1 and
                          pkey in {key & 0x7FFF for key in self.tables[port["guid"], port["port"]]}), None)
             if host is None:
                 continue    # nobody can ask
