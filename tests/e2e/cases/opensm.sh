@@ -25,16 +25,14 @@ opensm_answers()
         totals+=("$(tail -n 1 <<<"$said")")
     done
     version=$(dpkg-query -W -f '${Version}' opensm)
-    table_row OpenSM "$version" "random policies and partitions on 3 fabrics of ibsim, seeds ${opensm_seeds[*]}" \
+    table_row OpenSM "$version" "paths, P_Keys, IPoIB groups, SLs; random policies, seeds ${opensm_seeds[*]}" \
         "$(opensm_total "${totals[@]}")" 0
 }
 
-# opensm_total TEXT...: "10 path queries, 5 SLs: 0 differences" each; prints the sums, without the differences.
+# opensm_total TEXT...: "10 path queries, 5 SLs: 0 differences" each; prints how many comparisons these are.
 opensm_total()
 {
-    printf '%s\n' "${@%%:*}" | tr ',' '\n' | awk '
-        { count = $1; sub(/^ *[0-9]+ /, ""); if (!($0 in sum)) order[++n] = $0; sum[$0] += count }
-        END { for (i = 1; i <= n; ++i) printf "%s%d %s", i == 1 ? "" : ", ", sum[order[i]], order[i] }'
+    printf '%s\n' "${@%%:*}" | tr ',' '\n' | awk '{ sum += $1 } END { print sum }'
 }
 
 test_case opensm_answers "OpenSM and rdma-qosctl answer random path queries alike"
