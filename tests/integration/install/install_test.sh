@@ -58,6 +58,7 @@ etc=${prefix%/}/etc
 [[ $etc != /usr/etc ]] || etc=/etc
 present 644 "$stage$etc/rdma-qos/policy.yaml" "$stage$etc/rdma-qos/rdma-qosd.yaml" "$at/lib/udev/rules.d/90-rdma-qosd.rules" \
     "$at/share/doc/rdma-qosd/examples/devices.yaml" \
+    "$at"/share/doc/rdma-qosd/examples/clusters/slurm-training/{prolog,epilog}.sh \
     "$at/share/rdma-qos/schema/rdma-qos-policy.schema.json"
 
 # The programs a unit names are those that were installed.

@@ -26,6 +26,8 @@ for program in slurmd slurmstepd; do
 done
 cat >"$units/slurmd.service.d/e2e.conf" <<'UNIT'
 [Service]
+# Debian 13 has notify.
+Type=exec
 PrivateMounts=yes
 ExecStart=
 ExecStart=/usr/lib/unified/slurmd -D -s -d /usr/lib/unified/slurmstepd
