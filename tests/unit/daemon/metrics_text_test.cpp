@@ -271,7 +271,7 @@ TEST(MetricsDocuments, TheTableIsWhatIsWrittenInItsOrder)
     EXPECT_EQ(documented(), written());
 }
 
-// Alert rules and examples speak of metrics that are there.
+// Alert rules, the dashboard and examples speak of metrics that are there.
 TEST(MetricsDocuments, EveryNameInTheDocumentsExists)
 {
     std::set<std::string> known;
@@ -283,8 +283,8 @@ TEST(MetricsDocuments, EveryNameInTheDocumentsExists)
     std::size_t seen = 0;
     const std::regex word("rdmaqos_[a-z0-9_]+");
     for (const char* file :
-         {"metrics.md", "examples/rdma-qos-alerts.yaml", "tutorial.md", "how-to.md", "settings-reference.md",
-          "rdma-qosctl-json.md", "dbus.md", "man/rdma-qosctl.8", "man/rdma-qosd.8"}) {
+         {"metrics.md", "examples/rdma-qos-alerts.yaml", "examples/rdma-qos-dashboard.json", "tutorial.md", "how-to.md",
+          "settings-reference.md", "rdma-qosctl-json.md", "dbus.md", "man/rdma-qosctl.8", "man/rdma-qosd.8"}) {
         const std::string text = read_text(source_dir() + "/docs/" + file);
         for (auto it = std::sregex_iterator(text.begin(), text.end(), word); it != std::sregex_iterator(); ++it) {
             EXPECT_TRUE(known.contains(it->str())) << it->str() << " in " << file;
