@@ -350,6 +350,33 @@ has_attached()
     [[ -n $(session_of "$1" | jq -r '."queue-pairs"[]? | select(.leaf != null) | .leaf') ]]
 }
 
+# pingpong UNIT PORT [HOST]: a packaged program that knows nothing of the daemon. It does not end by itself.
+pingpong()
+{
+    local unit=$1
+    shift
+    systemd-run --quiet --collect --unit="$unit" --uid=bob -p EnvironmentFile=/run/emulator.env -- \
+        ibv_rc_pingpong -d mlx5_0 -g 0 -n 1000000000 -p "$@"
+    echo "$unit.service" >>"$scratch/held"
+}
+
+leaf_of_unit()
+{
+    rdma-qosctl qps --json | jq -r --arg unit "$1" '."queue-pairs"[] | select(.unit == $unit) | .leaf // empty'
+}
+
+# is_adopted UNIT LEAF: LEAF is how the leaf's path begins.
+is_adopted()
+{
+    [[ $(leaf_of_unit "$1") == "$2"* ]]
+}
+
+# listens PORT: state 0A of the kernel's table.
+listens()
+{
+    grep -q ":$(printf %04X "$1") .* 0A " /proc/net/tcp /proc/net/tcp6
+}
+
 # make_user NAME [GROUP...]
 make_user()
 {
