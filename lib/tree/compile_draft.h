@@ -2,9 +2,9 @@
 //
 //     lay_out_policy   the spec's nodes and classes, with the leaves every class has     (compile_draft.cpp)
 //     fold             which nodes are left out on a shallow device                      (compile_fold.cpp)
-//     add_principals   a leaf for each principal within the budgets                      (compile_draft.cpp)
+//     add_principals   a leaf for each principal within the budgets                      (compile_principals.cpp)
 //     assign_rates     shares, caps and what each element is guaranteed                  (compile_rates.cpp)
-//     report_limits    which limits of single queue pairs can be held                    (compile_limits.cpp)
+//     report_limits    which limits of single queue pairs can be held (compile_queue_pair_limits.cpp)
 //
 // Principals come after folding, so that the shape above the classes never depends on who is there.
 #pragma once
@@ -25,6 +25,8 @@ namespace rdmaqos::compiling {
 using Index = std::size_t;
 constexpr Index kRoot = 0;
 constexpr Index kNone = std::numeric_limits<Index>::max();
+constexpr const char* kOthers = "others";
+constexpr RateSpec kOneShare{};
 
 struct DraftElement {
     ElementPath path;

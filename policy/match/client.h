@@ -1,4 +1,5 @@
-// Who a client is against what a policy asks of clients (`client:` of a rule, `allow:` of a level).
+// Who a client is against what a policy asks of clients: whether `allow:` of a level lets it in, and, for explanations,
+// what of `client:` of a rule holds. Which rule matches is decided by indexes (match_index.h).
 #pragma once
 
 #include <cstdint>
