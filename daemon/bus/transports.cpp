@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "daemon/bus/bus_object.h"
 #include "daemon/bus/objects.h"
 #include "daemon/bus/polkit.h"
 #include "daemon/service/context.h"
@@ -129,6 +130,9 @@ Result<void> BusTransports::connected(std::uint64_t id, const bus::PeerProcess& 
     const Peer peer{context_.next_peer(), std::move(identity)};
     auto client = std::make_unique<Direct>(context_, connection, peer);
     if (auto installed = install_objects(*client); !installed) {
+        return installed;
+    }
+    if (auto installed = install_bus_object(*client); !installed) {
         return installed;
     }
     by_peer_.emplace(static_cast<std::uint64_t>(peer.id), client.get());

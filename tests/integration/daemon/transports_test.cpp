@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "tests/support/bus_with_descriptors.h"
 #include "tests/support/daemon_fixture.h"
 
 namespace rdmaqos::test {
@@ -301,6 +302,45 @@ TEST(SystemBus, PassesNoDescriptors)
                                      {bus::FileDescriptor{std::make_shared<UniqueFd>(dup(file.get()))}});
     EXPECT_FALSE(checked);
     EXPECT_TRUE(register_session(client, {})) << "the connection stays";
+}
+
+// Most libraries begin every connection with Hello, ask who owns the name, and take signals from that owner alone.
+TEST(DirectSocket, IsABusForLibrariesThatKnowNothingElse)
+{
+    const Daemon daemon{{kTwoLevelPolicy, kTwoDevices, "", false, RDMAQOS_DAEMON}};
+    const BusWithDescriptors bus("unix:path=" + daemon.socket().string());
+    EXPECT_EQ(bus.name(), ":1.1");
+
+    std::string heard;
+    const auto hear = [](sd_bus_message* signal, void* heard_by, sd_bus_error* /*error*/) {
+        *static_cast<std::string*>(heard_by) = sd_bus_message_get_sender(signal);
+        return 0;
+    };
+    ASSERT_GE(sd_bus_match_signal(bus.get(), nullptr, names::kService, names::kRoot,
+                                  "org.freedesktop.DBus.ObjectManager", "InterfacesAdded", hear, &heard),
+              0);
+    ASSERT_GE(sd_bus_call_method(bus.get(), names::kService, names::kRoot, names::kManager, "Subscribe", nullptr,
+                                 nullptr, nullptr),
+              0);
+    auto client = daemon.direct();
+    ASSERT_TRUE(register_session(client, {}));
+    EXPECT_TRUE(eventually([&] {
+        while (sd_bus_process(bus.get(), nullptr) > 0) {
+        }
+        return !heard.empty();
+    }));
+
+    sd_bus_message* reply = nullptr;
+    ASSERT_GE(sd_bus_call_method(bus.get(), names::kBus, names::kBusPath, names::kBus, "GetNameOwner", nullptr, &reply,
+                                 "s", names::kService),
+              0);
+    const auto owner = bus::MessageRef::adopt(reply);
+    const char* name = nullptr;
+    EXPECT_GT(sd_bus_message_read_basic(reply, 's', &name), 0);
+    EXPECT_EQ(heard, name);
+    EXPECT_LT(sd_bus_call_method(bus.get(), names::kBus, names::kBusPath, names::kBus, "GetNameOwner", nullptr, nullptr,
+                                 "s", "org.freedesktop.systemd1"),
+              0);
 }
 
 }    // namespace
