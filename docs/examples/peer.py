@@ -1,7 +1,8 @@
 """A connection to the direct socket of rdma-qosd, for the examples in this folder.
 
-Needs jeepney (Debian: python3-jeepney). jeepney's own connections begin with Hello, which is a bus daemon's method; the direct socket has
-none, so this class does the reading and writing with jeepney's parser. It passes descriptors, and blocks: there is no event loop.
+Needs jeepney (Debian: python3-jeepney). jeepney's own connections work at this socket, too (open_dbus_connection with its address and
+enable_fds=True). This class needs no Hello, and keeps the signals that come while a call waits for its answer. It does the reading and
+writing with jeepney's parser, passes descriptors, and blocks: there is no event loop.
 """
 
 import array
