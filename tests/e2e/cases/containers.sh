@@ -1,0 +1,120 @@
+# shellcheck shell=bash
+# Podman with crun: the mounts that docs/clients/services.md says, and who the daemon takes a container's programs for.
+
+# shellcheck source=../lib.sh
+. ./lib.sh
+
+readonly image=/srv/containers/image
+
+# This system, in a layer of the container's own. Podman keeps what it has beside it.
+make_image()
+{
+    ! mountpoint --quiet "$image" || return 0
+    mkdir -p /srv/containers /var/lib/containers
+    mount -t tmpfs tmpfs /srv/containers
+    mount -t tmpfs tmpfs /var/lib/containers
+    mkdir /srv/containers/{upper,work,image}
+    mount -t overlay -o lowerdir=/,upperdir=/srv/containers/upper,workdir=/srv/containers/work overlay "$image"
+    # What podman mounts over; root of a user namespace cannot make it.
+    mkdir -p "$image"/run/{emulator,rdma-qos}
+    touch "$image"/run/.containerenv "$image"/etc/{hosts,hostname,resolv.conf}
+    chown -R 100000:100000 "$image/run"
+}
+
+# in_container NAME [OPTION...] -- COMMAND...: with the emulator, as it is on a host with NICs.
+in_container()
+{
+    local name=$1 options=()
+    shift
+    while [[ $1 != -- ]]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    make_image
+    # The container of these tests has no controllers of cgroups to give, and not every capability.
+    podman --log-level error run --rm --name "$name" --runtime crun --network host --ulimit host --pids-limit 0 --volume /run/emulator:/run/emulator \
+        --env-file /run/emulator.env "${options[@]}" --rootfs "$image" "$@"
+}
+
+podman_version()
+{
+    podman --version | sed 's/.* //'
+}
+
+# session_in CONTAINER: of the program in it.
+session_in()
+{
+    local pid
+    pid=$(podman inspect --format '{{.State.Pid}}' "$1")
+    rdma-qosctl sessions --json | jq -c --argjson pid "$pid" '.sessions[] | select(.owner.pid == $pid)'
+}
+has_session_in()
+{
+    [[ -n $(session_in "$1" | jq -r '."queue-pairs"[]? | select(.leaf != null) | .leaf') ]]
+}
+
+# hold_in NAME OPTION... : rdma-qos-sample, until the case ends.
+hold_in()
+{
+    local name=$1
+    shift
+    in_container "$name" --detach "$@" -- "$sample" --device mlx5_0 sleep infinity >/dev/null
+    eventually "the queue pair in $name is in a leaf" has_session_in "$name"
+}
+
+containers_registered()
+{
+    start_with base
+    hold_in registered --cgroup-parent batch.slice --uidmap 0:100000:65536 --volume /run/rdma-qos:/run/rdma-qos:ro
+    local session why
+    session=$(session_in registered)
+    why=$(rdma-qosctl why "$(jq .owner.pid <<<"$session")")
+    podman kill registered >/dev/null
+    contains "$(jq -r .owner.cgroup <<<"$session")" "/batch.slice/libpod-" "the cgroup of its session"
+    equal "$(jq -r '."queue-pairs"[0].leaf' <<<"$session")" /batch "its leaf"
+    equal "$(jq -r .owner.uid <<<"$session")" 100000 "the user that it is on the host"
+    contains "$why" "/batch.slice/libpod-" "why"
+    table_row podman "$(podman_version)" "registers over the mounted socket; cgroup, leaf, why" 1 0
+}
+test_case containers_registered "a container's program registers over the mounted socket, and its cgroup decides"
+
+# refused_in WHO WHY OPTION...: a reload from a container.
+refused_in()
+{
+    local who=$1 why=$2 said
+    shift 2
+    said=$(refused in_container administrator "$@" --volume /run/rdma-qos:/run/rdma-qos:ro -- rdma-qosctl reload)
+    echo "$who: $said"
+    contains "$said" "$why" "a reload by $who"
+}
+
+containers_not_administrators()
+{
+    start_with base
+    # Without cgroups, crun need not raise a limit to set up their devices, which not every machine lets root do.
+    refused_in "root in a container" "you are not the root of this host" --cgroups disabled
+    refused_in "root in a user namespace" "org.rdmaqos1.reload" --uidmap 0:100000:65536
+    refused_in "a user in a container" "org.rdmaqos1.reload" --cgroups disabled --user 1000
+    in_container reader --cgroups disabled --user 1000 --volume /run/rdma-qos:/run/rdma-qos:ro -- rdma-qosctl status >/dev/null
+    table_row podman "$(podman_version)" "reload as root and as a user in containers: refused" 3 0
+}
+test_case containers_not_administrators "nobody in a container is an administrator"
+
+adopted_in()
+{
+    rdma-qosctl qps --json | jq -e --argjson pid "$(podman inspect --format '{{.State.Pid}}' "$1")" \
+        'any(."queue-pairs"[]; .pid == $pid and .leaf == "/batch")' >/dev/null
+}
+containers_adopted()
+{
+    start_with base
+    printf 'version: 1\nunregistered: adopt\n' >/etc/rdma-qos/rdma-qosd.yaml
+    trap 'rm -f /etc/rdma-qos/rdma-qosd.yaml; systemctl restart rdma-qosd.service' EXIT
+    systemctl restart rdma-qosd.service
+    in_container adopted --detach --cgroup-parent batch.slice --uidmap 0:100000:65536 -- "$files/queue_pair.py" >/dev/null
+    eventually "the queue pair of a user namespace is adopted" adopted_in adopted
+    podman kill adopted >/dev/null
+    table_row podman "$(podman_version)" "adoption in a user namespace, without a mount" 1 0
+}
+test_case containers_adopted "a program in a user namespace is adopted"
