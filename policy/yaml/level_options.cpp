@@ -161,7 +161,7 @@ void warn_above_class(Context& context, const Field& each, const std::optional<V
                       const std::optional<Value>& cap_of_class)
 {
     if (cap && cap_of_class && *cap >= *cap_of_class) {
-        context.warning(*each.value, fmt::format("`max-rate-each` {} has no effect: all together may send {}",
+        context.warning(*each.value, fmt::format("`max-rate-each` {} has no effect: the class is capped at {}",
                                                  to_string(*cap), to_string(*cap_of_class)));
     }
 }

@@ -372,8 +372,8 @@ TEST_F(CapsOfPrincipals, EachHasItsOwnAndOthersCountsAsOne)
     policy("version: 1\n" + levels);
     start();
     ASSERT_TRUE(started.accepted) << started.to_text();
-    const ModelBackend& nic = add_device("mlx5_0", connectx());
-    for (const std::uint32_t pid : {1, 2, 3}) {
+    ModelBackend& nic = add_device("mlx5_0", connectx());
+    for (const std::uint32_t pid : {1U, 2U, 3U}) {
         ASSERT_TRUE(register_as(PeerId{pid}, process(static_cast<pid_t>(pid)),
                                 asking_for("train", "mlx5_0", {10 * pid, 10 * pid + 1})));
     }

@@ -47,7 +47,7 @@ std::string owner_of_cap(const World& world, const std::string& path)
     const std::string name(ElementPath(path).name());
     const std::string above = ElementPath(path).parent().text();
     for (const auto& level : world.manager.levels) {
-        if (level.class_path == above && !name.starts_with("qp:")) {
+        if (!above.empty() && level.class_path == above && !name.starts_with("qp:")) {
             return fmt::format("`max-rate-each` of level {}", level.name);
         }
         if (level.class_path == path) {
