@@ -50,29 +50,6 @@ std::string read_aloud(std::string page)
     return std::regex_replace(page, std::regex(R"(\\-)"), "-");
 }
 
-// Of the paragraphs with a tag, the words of the tag.
-std::set<std::string> tags_of(const std::string& page)
-{
-    std::set<std::string> tags;
-    std::istringstream lines(page);
-    bool is_tag = false;
-    for (std::string line; std::getline(lines, line);) {
-        if (is_tag) {
-            line = read_aloud(line);
-            const std::regex word(R"([A-Za-z0-9_-]+)");
-            // Of methods, which have an arrow, there may be several.
-            const bool is_method = line.find("\\(->") != std::string::npos;
-            const std::string before = is_method ? line : line.substr(0, line.find(" ("));
-            for (std::sregex_iterator each(before.begin(), before.end(), word); each != std::sregex_iterator();
-                 ++each) {
-                tags.insert(each->str());
-            }
-        }
-        is_tag = line == ".TP";
-    }
-    return tags;
-}
-
 TEST(PageOf, MakesManOfMarkdown)
 {
     EXPECT_EQ(roff_of("`--x` is **not** *quite* a [link](to.md#there), 4.096 µs · 2ⁿ"),
@@ -93,27 +70,6 @@ TEST(PageOf, CompletesAPage)
     EXPECT_EQ(completed_page(".\\\" docgen: d.md from \"B\"\n", read), ".SH \"B\"\n.PP\nend\n");
 }
 
-TEST(Manuals, HaveEveryMemberOfTheBusApi)
-{
-    const auto tags = tags_of(page("org.rdmaqos1.5"));
-    const std::string text = read_aloud(page("org.rdmaqos1.5"));
-    std::size_t members = 0;
-    for (const char* interface : {"Manager", "Device", "Session"}) {
-        const std::string shipped = text_of(std::string("config/dbus/org.rdmaqos1.") + interface + ".xml");
-        const std::regex member("<(method|property|signal) name=\"([^\"]+)\"");
-        for (std::sregex_iterator each(shipped.begin(), shipped.end(), member); each != std::sregex_iterator();
-             ++each) {
-            const std::string kind = (*each)[1];
-            const std::string name = (*each)[2];
-            ++members;
-            // Signals stand in sentences.
-            EXPECT_TRUE(kind == "signal" ? text.find(name + "(") != std::string::npos : tags.contains(name))
-                << kind << " " << name;
-        }
-    }
-    EXPECT_GE(members, 70U);
-}
-
 // Every name of a property in a schema.
 void add_keys(const nlohmann::json& schema, std::set<std::string>& keys)
 {
@@ -127,17 +83,6 @@ void add_keys(const nlohmann::json& schema, std::set<std::string>& keys)
             add_keys(part, keys);
         }
     }
-}
-
-TEST(Manuals, HaveEveryKeyOfThePolicy)
-{
-    std::set<std::string> keys;
-    add_keys(nlohmann::json::parse(read_text(RDMAQOS_BINARY_DIR "/config/rdma-qos-policy.schema.json")), keys);
-    EXPECT_GE(keys.size(), 60U);
-    const auto tags = tags_of(page("rdma-qos-policy.5"));
-    std::vector<std::string> missing;
-    std::ranges::set_difference(keys, tags, std::back_inserter(missing));
-    EXPECT_THAT(missing, IsEmpty());
 }
 
 TEST(Manuals, HaveEveryKeyOfTheSettings)

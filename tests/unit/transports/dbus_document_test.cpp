@@ -1,6 +1,6 @@
 // docs/dbus.md says what the service does: its tables of keys are drawn from those of the conversion, and its methods,
-// properties and signals are those of the shipped interface descriptions (which introspection_test holds against the
-// running service). RDMAQOS_UPDATE_GOLDEN=1 rewrites the tables of keys.
+// properties and signals are those of the interface descriptions, which are drawn from the daemon's own tables.
+// RDMAQOS_UPDATE_GOLDEN=1 rewrites the tables of keys.
 #include <map>
 #include <regex>
 
@@ -169,10 +169,10 @@ std::string attribute(const std::string& line, const std::string& name)
     return line.substr(value, line.find('"', value) - value);
 }
 
-// Of a shipped description, which has one tag a line.
+// Of a drawn description, which has one tag a line.
 std::vector<Member> members_of(const std::string& interface)
 {
-    std::istringstream lines(read_text(source_dir() + "/config/dbus/org.rdmaqos1." + interface + ".xml"));
+    std::istringstream lines(read_text(RDMAQOS_BINARY_DIR "/config/dbus/org.rdmaqos1." + interface + ".xml"));
     std::vector<Member> members;
     std::vector<std::string> in;
     std::vector<std::string> out;
