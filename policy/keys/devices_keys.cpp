@@ -38,13 +38,13 @@ constexpr std::array kCapabilitiesKeys{
 };
 
 constexpr std::array kDeviceKeys{
-    Key{"name", of(Kind::PlainName), "mlx5_0; without `/`.", "", true},
+    Key{"name", of(Kind::PlainName), "Without `/`.", "", true, "mlx5_0"},
     Key{"port", integer(1, 0xFFFF'FFFF), "Port number.", "1"},
     Key{"node-guid", of(Kind::Guid), "Absent: derived from the name, the same in every run."},
     Key{"port-guid", of(Kind::Guid), "Absent: derived from the name and the port."},
-    Key{"netdev", of(Kind::Name), "Name of its network device."},
-    Key{"bond", of(Kind::PlainName), "The bond that its network device is in; without `/`."},
-    Key{"pci", of(Kind::Name), "PCI address: \"0000:3b:00.0\"."},
+    Key{"netdev", of(Kind::Name), "Name of its network device.", "", false, "ens1f0"},
+    Key{"bond", of(Kind::PlainName), "The bond that its network device is in; without `/`.", "", false, "bond0"},
+    Key{"pci", of(Kind::Name), "PCI address.", "", false, "'0000:3b:00.0'"},
     Key{"virtual-function", of(Kind::Flag), "true: an SR-IOV function of a PCI device.", "no"},
     Key{"link-layer", one_of(kWordsOf<kSimulatedLinkLayers>), "Of the port.", "ethernet"},
     Key{"link-speed", of(Kind::Rate), "Rate of the port, at least 1Mbps.", "100Gbps"},

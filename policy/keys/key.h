@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -77,7 +78,11 @@ struct Key {
     std::string_view sentence = {};
     std::string_view without = {};    // what holds without it, as a file would state it
     bool required = false;
+    std::string_view example = {};    // of a value, as a file would state it; example_of() knows one of most kinds
 };
+
+// A good value as a file would state it: the row's own, or one of its kind. The schemas show it, and tests try it.
+[[nodiscard]] std::string example_of(const Key& key);
 
 // Null: none of them has this name.
 [[nodiscard]] constexpr const Key* find_key(std::span<const Key> keys, std::string_view name)

@@ -17,7 +17,7 @@ constexpr Value kMaxRate = or_word(of(Kind::Rate), kUnlimited);
 
 // ---- that several objects have ----
 
-constexpr Key kParent{"parent", kText, "Name of a scheduling-node; absent: the root."};
+constexpr Key kParent{"parent", kText, "Name of a scheduling-node; absent: the root.", "", false, "tenants"};
 constexpr Key kShare{"share", of(Kind::Share), "Weight among siblings, or `device-default`.", "1"};
 
 // Those of rdmaqos::kClientKeys: in `allow` some are refused.
@@ -29,14 +29,16 @@ constexpr auto kClientRows = [] {
         const bool is_account = std::holds_alternative<AccountKind>(key.kind);
         rows[i] = IsAllow && !key.gives_permission()
                       ? Key{key.name(), of(Kind::Refused), key.no_permission}
-                      : Key{key.name(), of(is_account ? Kind::Account : Kind::Pattern, kSome), key.sentence};
+                      : Key{key.name(),   of(is_account ? Kind::Account : Kind::Pattern, kSome),
+                            key.sentence, "",
+                            false,        key.name() == "group" ? "hpc" : ""};
     }
     return rows;
 }();
 
 // ---- what traffic gets ----
 
-constexpr std::array kFairByCgroupKeys{Key{"cgroup", kText, "A shell glob over whole paths.", "", true}};
+constexpr std::array kFairByCgroupKeys{Key{"cgroup", kText, "A shell glob over whole paths.", "", true, "'*/job_*'"}};
 
 constexpr std::array kResponderKeys{
     kShare,
@@ -73,7 +75,7 @@ constexpr std::array kPerQueuePairKeys{
 constexpr std::array kDeviceConditionsKeys{
     Key{"link-layer", one_of(kWordsOf<kLinkLayers>), "`infiniband` or `ethernet`."},
     Key{"netdev", of(Kind::Pattern), "A shell glob over the names of network interfaces."},
-    Key{"pci", of(Kind::Pattern), "A shell glob over PCI addresses: `0000:17:00.*`."},
+    Key{"pci", of(Kind::Pattern), "A shell glob over PCI addresses.", "", false, "'0000:17:00.*'"},
     Key{"speed", of(Kind::Speed), "Of the link: `400Gbps`, `>=200Gbps`; with <, <=, > or >= in quotes."},
 };
 
@@ -127,19 +129,20 @@ constexpr std::array kPartitionKeys{
 };
 
 constexpr std::array kUlpPortKeys{
-    Key{"space", one_of(kPortSpaces), "Port space of rdma_cm.", "", true},
-    Key{"port", ranges(kHighestUlpPort), "", "", true},
+    Key{"space", one_of(kPortSpaces), "Port space of rdma_cm.", "", true, "tcp"},
+    Key{"port", ranges(kHighestUlpPort), "", "", true, "4420"},
 };
 
 constexpr std::array kMatchRuleKeys{
     kUse,
-    Key{"source", kTexts, "port-groups: the path starts in any of them."},
-    Key{"destination", kTexts, "port-groups: the path ends in any of them."},
+    Key{"source", kTexts, "port-groups: the path starts in any of them.", "", false, "storage-nodes"},
+    Key{"destination", kTexts, "port-groups: the path ends in any of them.", "", false, "storage-nodes"},
     Key{"qos-class", of(Kind::QosClass, kSome), "Classes of 12 bits: numbers, ranges, names of qos-class-names."},
     Key{"service-id", ranges(), "Service ids: numbers and ranges."},
     Key{"ulp-port", mapping(kUlpPort), "[host] Adds the service ids that rdma_cm forms."},
     Key{"pkey", of(Kind::PKeyRange, kSome), "P_Keys without membership: numbers and ranges."},
-    Key{"client", mapping(kClient), "[host] Who asks, as the kernel says; several keys must all hold."},
+    Key{"client", mapping(kClient), "[host] Who asks, as the kernel says; several keys must all hold.", "", false,
+        "{user: alice}"},
     Key{"device", kDeviceList, "[host] The same as `devices`."},
     Key{"devices", kDeviceList, "[host] Devices that the traffic leaves by: names, or conditions."},
     Key{"qos-level-name", kText, "The level of what matches.", "", true},
@@ -181,7 +184,8 @@ constexpr std::array kSl2vlTableKeys{
     Key{"across-to", kTexts},
     Key{"from", kSetupPorts, "\"*\" or ports from 0 to 127."},
     Key{"to", kSetupPorts, "\"*\" or ports from 0 to 127."},
-    Key{"sl2vl-table", integer(0, 15, Count::EachSl), "The VLs of SL 0 to 15.", "", true},
+    Key{"sl2vl-table", integer(0, 15, Count::EachSl), "The VLs of SL 0 to 15.", "", true,
+        "[0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7]"},
 };
 
 constexpr std::array kQosSetupKeys{

@@ -290,6 +290,19 @@ json default_of(const Key& key)
     return error == std::errc{} && at == end ? json(number) : json(key.without);
 }
 
+// As an editor shows it; empty: its mapping says it.
+json examples_of(const Key& key)
+{
+    std::string text = example_of(key);
+    if (key.value.kind == Kind::Mapping || text.starts_with('[') || text.starts_with('{')) {
+        return {};
+    }
+    std::erase(text, '\'');
+    const Key plain{"", key.value, "", text};
+    return json::array(
+        {key.value.kind == Kind::Flag || key.value.kind == Kind::Yes ? json(text == "true") : default_of(plain)});
+}
+
 json schema_of(const Object& object, const Key& key)
 {
     json schema = json::object();
@@ -317,6 +330,9 @@ json schema_of(const Object& object, const Key& key)
     }
     if (!key.without.empty()) {
         schema["default"] = default_of(key);
+    }
+    if (json examples = examples_of(key); !examples.empty()) {
+        schema["examples"] = std::move(examples);
     }
     return schema;
 }
