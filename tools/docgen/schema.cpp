@@ -198,8 +198,13 @@ json alternatives(const Value& value)
         return json::array({text("(?:/(?!\\.{1,2}(?:/|$))[^/]+)+")});
     case Kind::MetricsFile:
         return json::array({text("/[\\s\\S]*\\.prom")});
-    case Kind::SocketGroup:
-        return json::array({{{"type", "string"}}, numbers(0, 4294967294U)});
+    case Kind::SocketGroup: {
+        // A number of 64 bits is that of a group; what is none is a name.
+        const json too_large{{"minimum", 4294967295U}, {"exclusiveMaximum", 0x1p64}};
+        return json::array({{{"type", "string"}, {"pattern", "[^ ]"}},
+                            {{"type", "number"}, {"not", too_large}},
+                            {{"type", "boolean"}}});
+    }
     case Kind::Version:
         return json::array({{{"const", 1}}, text("0*1|0[xX]0*1")});
     case Kind::Mapping:
