@@ -5,289 +5,135 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "policy/keys/objects.h"
+
 namespace rdmaqos::test {
 namespace {
 
-using Key = std::pair<std::string, std::string>;    // with a good value
+using keys::Key;
+using keys::Kind;
+using Values = std::vector<std::pair<std::string, std::string>>;    // keys, each with a good value
 
-// `{}` in the frame takes the keys of one object, `@` a number; `always` are there whatever else is.
-struct Object {
+// `%` in the frame takes the keys of one object, `@` a number; `always` are there whatever else is.
+struct Frame {
     Format format;
-    const char* section;    // the frame is an entry of this list; empty: a file
-    const char* frame;
-    std::vector<Key> always;
-    std::vector<Key> keys;
-    bool only_combined = false;    // other objects try the values of these keys
+    std::string section;    // the frame is an entry of this list; empty: a file
+    std::string frame;
+    Values always{};
+    Values keys{};
+    bool only_combined = false;    // other frames try the values of these keys
+    bool is_of_rows = false;       // so that each key with its example is good
 };
 
-const std::vector<Key> kRates{{"share", "60"}, {"min-rate", "1Gbps"}, {"max-rate", "40Gbps"}};
-
-const std::vector<Object>& policy_objects()
+std::string filled(const std::string& frame, const std::string& keys)
 {
-    static const std::vector<Object> kObjects{
-        {Format::Policy, "", "{}", {}, {{"port-groups", "[]"}, {"qos-class-names", "{a: 1}"}, {"qos-setup", "{}"}}},
-        {Format::Policy,
-         "port-groups",
-         "{{{}}}",
-         {{"name", "x@"}},
-         {{"use", "a"},
-          {"remove", "true"},
-          {"port-guid", "[0x10, 0x20-0x2f]"},
-          {"port-name", "vs1 HCA-1/P1"},
-          {"pkey", "0x1234"},
-          {"partition", "Part1"},
-          {"node-type", "[CA]"},
-          {"gid", "\"fd00::/8\""}}},
-        {Format::Policy,
-         "partitions",
-         "{{{}}}",
-         {{"name", "x@"}, {"pkey", "@"}},
-         {{"remove", "true"}, {"qos-level-name", "l1"}}},
-        {Format::Policy,
-         "",
-         "qos-class-names: {{{}}}",
-         {},
-         {{"a", "1"}, {"9b", "2"}, {"\"a b\"", "3"}, {"\" c\"", "4"}}},
-        {Format::Policy,
-         "scheduling-nodes",
-         "{{{}}}",
-         {{"name", "x@"}},
-         {{"use", "a"},
-          {"remove", "true"},
-          {"parent", "n1"},
-          {"share", "1"},
-          {"min-rate", "1Gbps"},
-          {"max-rate", "2Gbps"}}},
-        {Format::Policy,
-         "qos-levels",
-         "{{{}}}",
-         {{"name", "x@"}},
-         {{"use", "a"},
-          {"remove", "true"},
-          {"sl", "3"},
-          {"mtu-limit", "4096"},
-          {"rate-limit", "40Gbps"},
-          {"packet-life", "16"},
-          {"path-bits", "1-3"},
-          {"pkey", "[0x1234]"},
-          {"dscp", "26"},
-          {"traffic-class", "104"},
-          {"sl-source", "host"},
-          {"schedule", "{share: 1}"},
-          {"per-queue-pair", "{max-rate: 1Gbps}"},
-          {"message-model", "default"},
-          {"allow", "{user: alice}"},
-          {"mode", "monitor"},
-          {"log", "yes"},
-          {"adopt", "no"},
-          {"renamed-from", "[w@, v@]"}}},
-        {Format::Policy, "qos-levels", "{{schedule: {{}}, {}}}", {}, {{"name", "y@"}}},
-        {Format::Policy,
-         "qos-levels",
-         "{{name: x@, schedule: {{{}}}}}",
-         {},
-         {{"parent", "n1"},
-          {"share", "1"},
-          {"min-rate", "1Gbps"},
-          {"max-rate", "2Gbps"},
-          {"fair-by", "process"},
-          {"max-rate-each", "1Gbps"},
-          {"leaf-budget", "64"},
-          {"responder", "{}"}}},
-        {Format::Policy, "qos-levels", "{{name: x@, schedule: {{responder: {{{}}}}}}}", {}, kRates},
-        {Format::Policy,
-         "qos-levels",
-         "{{name: x@, per-queue-pair: {{{}}}}}",
-         {},
-         {{"max-rate", "5Gbps"}, {"max-burst", "64KiB"}, {"typical-packet", "1024"}}},
-        {Format::Policy,
-         "qos-levels",
-         "{{name: x@, allow: {{{}}}}}",
-         {},
-         {{"user", "alice"},
-          {"group", "hpc"},
-          {"unit", "a.scope"},
-          {"cgroup", "/a"},
-          {"executable", "/a"},
-          {"command", "a"}}},
-    };
-    return kObjects;
+    const auto at = frame.find('%');
+    return frame.substr(0, at) + keys + frame.substr(at + 1);
 }
 
-const std::vector<Object>& rule_objects()
+std::string keys_text(const Values& keys)
 {
-    static const std::vector<Key> kUlpKeys{{"use", "a"},
-                                           {"port-num", "5"},
-                                           {"service-id", "7"},
-                                           {"pkey", "1"},
-                                           {"target-port-guid", "1"},
-                                           {"source-port-guid", "1"},
-                                           {"source-target-port-guid", "1"},
-                                           {"sl", "1"},
-                                           {"qos-level-name", "l1"}};
-    static const std::vector<Object> kObjects{
-        {Format::Policy,
-         "qos-match-rules",
-         "{{{}}}",
-         {{"qos-level-name", "l1"}},
-         {{"use", "a"},
-          {"source", "g1"},
-          {"destination", "[g1]"},
-          {"qos-class", "[7-9, c1]"},
-          {"service-id", "7"},
-          {"ulp-port", "{space: tcp, port: 1}"},
-          {"pkey", "1"},
-          {"client", "{user: alice}"},
-          {"device", "mlx5_0"},
-          {"adopt", "no"}}},
-        {Format::Policy,
-         "qos-match-rules",
-         "{{qos-level-name: l1, client: {{{}}}}}",
-         {},
-         {{"user", "alice"},
-          {"group", "hpc"},
-          {"unit", "a.scope"},
-          {"cgroup", "/a"},
-          {"executable", "/a"},
-          {"command", "a"}}},
-        {Format::Policy,
-         "qos-match-rules",
-         "{{qos-level-name: l1, ulp-port: {{{}}}}}",
-         {{"space", "tcp"}, {"port", "4420"}},
-         {}},
-        {Format::Policy, "qos-ulps", "{{ulp: default, {}}}", {}, kUlpKeys, true},
-        {Format::Policy, "qos-ulps", "{{ulp: SDP, {}}}", {}, kUlpKeys, true},
-        {Format::Policy, "qos-ulps", "{{ulp: rds, {}}}", {}, kUlpKeys, true},
-        {Format::Policy, "qos-ulps", "{{ulp: iser, {}}}", {}, kUlpKeys, true},
-        {Format::Policy, "qos-ulps", "{{ulp: srp, {}}}", {}, kUlpKeys, true},
-        {Format::Policy, "qos-ulps", "{{ulp: srp, target-port-guid: 1, {}}}", {}, kUlpKeys},
-        {Format::Policy, "qos-ulps", "{{ulp: IPoIB, {}}}", {}, kUlpKeys, true},
-        {Format::Policy, "qos-ulps", "{{ulp: any, {}}}", {}, kUlpKeys, true},
-        {Format::Policy, "qos-ulps", "{{ulp: any, sl: 1, {}}}", {}, kUlpKeys},
-        {Format::Policy, "qos-ulps", "{{ulp: sdp, {}}}", {}, {{"sl", "1"}, {"qos-level-name", "l1"}}},
-        {Format::Policy, "qos-ulps", "{{ulp: rds, sl: 1, {}}}", {}, {{"port-num", "1"}}},
-        {Format::Policy, "qos-ulps", "{{sl: 1, {}}}", {{"ulp", "ipoib"}}, kUlpKeys, true},
+    std::vector<std::string> parts;
+    for (const auto& [key, value] : keys) {
+        parts.push_back(fmt::format("{}: {}", key, value));
+    }
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+// What is there once, or refers to what the context has.
+std::string value_of(const keys::Object& object, const Key& key)
+{
+    if (key.value.kind == Kind::Guid && key.required) {
+        return "0x@";
+    }
+    if (key.name == "pkey" && key.value.kind != Kind::PKeyRange) {
+        return "@";
+    }
+    if (&object != &keys::kLevelOverride && (key.value.kind == Kind::Name || key.value.kind == Kind::PlainName)) {
+        return fmt::format("{}@", key.name.front());
+    }
+    return example_of(key);
+}
+
+// What the rows do not say of an object: a key that it needs besides the required ones.
+bool is_needed(const keys::Object& object, const Key& key)
+{
+    return key.required || (&object == &keys::kPartition && key.name == "pkey") ||
+           ((&object == &keys::kVlarbTable || &object == &keys::kSl2vlTable) && key.name == "group") ||
+           (&object == &keys::kDevice && key.name == "netdev") ||
+           (&object == &keys::kPerQueuePair && key.name == "max-rate");
+}
+
+// The object in its frame, and those below it, each once.
+void add_objects(const keys::Object& object, Frame at, std::vector<const keys::Object*>& seen,
+                 std::vector<Frame>& frames)
+{
+    if (std::ranges::find(seen, &object) != seen.end()) {
+        return;
+    }
+    seen.push_back(&object);
+    const bool is_file = at.frame == "%";
+    // Those that change what else a file may have stand in frames of their own.
+    for (const Key& key : object.keys) {
+        if (key.value.kind != Kind::Version && key.name != "transient" && key.name != "qos-level-overrides") {
+            (is_needed(object, key) ? at.always : at.keys).emplace_back(key.name, value_of(object, key));
+        }
+    }
+    for (const Key& key : object.keys) {
+        if (key.value.object == nullptr) {
+            continue;
+        }
+        const bool is_list = key.value.kind == Kind::Mapping && key.value.count != keys::Count::One;
+        Frame below{at.format, at.section,
+                    is_list ? fmt::format("{}: [{{%}}]", key.name) : fmt::format("{}: {{%}}", key.name)};
+        if (is_file && key.name == "qos-level-overrides") {
+            below.frame = "transient: {}\n" + below.frame;
+        } else if (is_file && is_list) {
+            below.section = key.name;
+            below.frame = "{%}";
+        } else if (!is_file) {
+            const std::string others = keys_text(at.always);
+            below.frame = filled(at.frame, others + (others.empty() ? "" : ", ") + below.frame);
+        }
+        add_objects(*key.value.object, below, seen, frames);
+    }
+    if (&object != &keys::kUlp) {
+        at.is_of_rows = true;
+        frames.push_back(std::move(at));
+    }
+}
+
+// What rows do not know: keys that depend on a word, or on one another.
+void add_special_frames(std::vector<Frame>& frames)
+{
+    Values of_ulp;
+    for (const Key& key : keys::kUlp.keys) {
+        if (key.name != "ulp") {
+            of_ulp.emplace_back(key.name, example_of(key));
+        }
+    }
+    for (const char* ulp : {"default", "SDP", "rds", "iser", "srp", "IPoIB", "any"}) {
+        frames.push_back({Format::Policy, "qos-ulps", fmt::format("{{ulp: {}, %}}", ulp), {}, of_ulp, true});
+    }
+    const std::vector<Frame> special{
+        {Format::Policy, "qos-ulps", "{ulp: srp, target-port-guid: 1, %}", {}, of_ulp},
+        {Format::Policy, "qos-ulps", "{ulp: any, sl: 1, %}", {}, of_ulp},
+        {Format::Policy, "qos-ulps", "{ulp: sdp, %}", {}, {{"sl", "1"}, {"qos-level-name", "storage"}}},
+        {Format::Policy, "qos-ulps", "{ulp: rds, sl: 1, %}", {}, {{"port-num", "1"}}},
+        {Format::Policy, "qos-ulps", "{sl: 1, %}", {{"ulp", "ipoib"}}, of_ulp, true},
+        {Format::Policy, "qos-levels", "{schedule: {}, %}", {}, {{"name", "y@"}}},
+        {Format::Policy, "qos-levels", "{name: x@, %}", {}, {{"per-queue-pair", "{max-burst: 64KiB}"}}},
+        {Format::Policy, "", "qos-class-names: {%}", {}, {{"a", "1"}, {"9b", "2"}, {"\"a b\"", "3"}, {"\" c\"", "4"}}},
+        {Format::Policy, "", "qos-setup: {vlarb-tables: [{%}]}", {}, {{"across", "b"}, {"vl-high-limit", "10"}}},
         {Format::Policy,
          "",
-         "transient: {{{}}}",
-         {},
-         {{"until", "2099-11-23T22:00:00Z"}, {"owner", "slurm-job-4711"}, {"cgroup", "/system.slice/job.scope"}}},
-        {Format::Policy,
-         "",
-         "transient: {{}}\nqos-level-overrides: [{{{}}}]",
-         {{"name", "l1"}},
-         {{"max-rate", "2Gbps"}, {"min-rate", "1Gbps"}, {"share", "3"}, {"per-queue-pair-max-rate", "1Gbps"}}},
-        {Format::Policy, "", "qos-setup: {{{}}}", {}, {{"vlarb-tables", "[]"}, {"sl2vl-tables", "[]"}}},
-        {Format::Policy,
-         "",
-         "qos-setup: {{vlarb-tables: [{{{}}}]}}",
-         {{"group", "a"}},
-         {{"across", "b"}, {"vlarb-high", "\"0:255\""}, {"vlarb-low", "[\"8:255\"]"}, {"vl-high-limit", "10"}}},
-        {Format::Policy, "", "qos-setup: {{vlarb-tables: [{{{}}}]}}", {}, {{"across", "b"}, {"vl-high-limit", "10"}}},
-        {Format::Policy,
-         "",
-         "qos-setup: {{sl2vl-tables: [{{{}}}]}}",
-         {{"sl2vl-table", "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]"}},
-         {{"group", "a"}, {"across", "b"}, {"across-from", "c"}, {"across-to", "d"}, {"from", "\"*\""}, {"to", "1-5"}}},
-        {Format::Policy,
-         "",
-         "qos-setup: {{sl2vl-tables: [{{group: a, {}}}]}}",
+         "qos-setup: {sl2vl-tables: [{%}]}",
          {{"sl2vl-table", "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16]"}},
-         {{"from", "\"*\""}, {"to", "[\"*\"]"}}},
+         {{"from", "\"*\""}, {"to", "[\"*\"]"}, {"across", "b"}, {"across-to", "b"}}},
+        {Format::Fabric, "ports", "{guid: 0x@, lid: 1, %}", {}, {{"lmc", "0"}}},
+        {Format::Devices, "devices", "{name: mlx@, %}", {}, {{"bond", "b@"}, {"netdev", "a@"}}},
     };
-    return kObjects;
-}
-
-const std::vector<Object>& other_objects()
-{
-    static const std::vector<Object> kObjects{
-        {Format::Settings,
-         "",
-         "{}",
-         {},
-         {{"mode", "monitor"},
-          {"on-unsupported", "degrade"},
-          {"attach-mode", "shared"},
-          {"cap-mode", "divide"},
-          {"unregistered", "adopt"},
-          {"drift-interval", "60s"},
-          {"leaf-reserve", "4"},
-          {"limits", "{}"},
-          {"metrics", "{}"}}},
-        {Format::Settings, "", "metrics: {{{}}}", {}, {{"textfile", "/a/b.prom"}, {"interval", "15s"}}},
-        {Format::Settings,
-         "",
-         "limits: {{{}}}",
-         {},
-         {{"sessions-per-uid", "1"},
-          {"queue-pairs-per-uid", "1"},
-          {"queue-pairs-per-session", "1"},
-          {"connections-per-uid", "1"},
-          {"requests-per-second-per-uid", "1"},
-          {"device-queue", "1"}}},
-        {Format::Fabric, "", "{}", {}, {{"ports", "[]"}, {"partitions", "[]"}, {"vl15-sls", "[3]"}}},
-        {Format::Fabric,
-         "ports",
-         "{{{}}}",
-         {{"guid", "0x@"}},
-         {{"port", "1"},
-          {"node-guid", "1"},
-          {"type", "CA"},
-          {"description", "a"},
-          {"pkeys", "[1]"},
-          {"sm", "true"},
-          {"rate", "100Gbps"},
-          {"mtu", "4096"}}},
-        {Format::Fabric, "ports", "{{{}}}", {{"guid", "0x@"}, {"lid", "@"}}, {{"lmc", "0"}}},
-        {Format::Fabric, "partitions", "{{{}}}", {{"name", "a@"}, {"pkey", "@"}}, {{"ipoib", "{}"}}},
-        {Format::Fabric,
-         "partitions",
-         "{{name: a@, pkey: 1, ipoib: {{{}}}}}",
-         {},
-         {{"sl", "1"}, {"mtu", "4096"}, {"rate", "100Gbps"}, {"packet-life", "18"}}},
-        {Format::Devices, "", "{}", {}, {{"devices", "[]"}}},
-        {Format::Devices,
-         "devices",
-         "{{{}}}",
-         {{"name", "mlx@"}},
-         {{"port", "1"},
-          {"node-guid", "1"},
-          {"port-guid", "1"},
-          {"netdev", "a"},
-          {"pci", "b"},
-          {"link-layer", "ethernet"},
-          {"link-speed", "100Gbps"},
-          {"mtu", "4096"},
-          {"gids", "\"fd00::1\""},
-          {"pkeys", "0xFFFF"},
-          {"description", "a"},
-          {"capabilities", "{}"}}},
-        {Format::Devices,
-         "devices",
-         "{{name: a@, capabilities: {{{}}}}}",
-         {},
-         {{"scheduling", "true"},
-          {"shares", "true"},
-          {"rate-caps", "false"},
-          {"max-depth", "4"},
-          {"max-leaves", "1"},
-          {"max-elements", "1"},
-          {"max-share", "1"},
-          {"responder-leaf", "false"},
-          {"attachable", "[rc]"},
-          {"pacing", "{}"}}},
-        {Format::Devices,
-         "devices",
-         "{{name: a@, capabilities: {{pacing: {{{}}}}}}}",
-         {},
-         {{"types", "[rc]"},
-          {"min-rate", "1Gbps"},
-          {"max-rate", "1Gbps"},
-          {"table-size", "1"},
-          {"burst", "true"},
-          {"typical-packet", "true"}}},
-    };
-    return kObjects;
+    frames.insert(frames.end(), special.begin(), special.end());
 }
 
 // Good for one key, bad for the next; two blanks or a line end between them.
@@ -310,7 +156,7 @@ per-process  whole  divide  ignore  count  Adopt  ethernet  InfiniBand  sdp  srp
 "0xf:0xFF"  "0:"  ":0"  "0:1:2"  "fd00::/8"  "fd00::1"  10.1.0.0/16  10.1.0.0  "gg::"  "fd00::1/8"
 "fd00::/129"  "::"  "*"  "a*"  "[x"  "a?"  []  [1]  [1, 2]  [abc, 7-9]  [[1]]  [{a: 1}]  [null]  [""]  {}
 {a: 1}  {user: alice}  {share: 2}  {max-rate: 1Gbps}  {space: tcp, port: 1}  [rc, ud]  [CA, SELF]  [true]
-[g1, nope]  l1  n1  g1  c1  DEFAULT  nobody  !tag x  &anchor x  "\0"
+[storage-nodes, nope]  storage  tenants  storage-nodes  c1  DEFAULT  nobody  !tag x  &anchor x  "\0"
 )---";
 
 std::vector<std::string> split(std::string_view text)
@@ -345,36 +191,30 @@ const std::vector<std::string>& values()
     return kAll;
 }
 
-std::string keys_text(const std::vector<Key>& keys)
-{
-    std::vector<std::string> parts;
-    for (const auto& [key, value] : keys) {
-        parts.push_back(fmt::format("{}: {}", key, value));
-    }
-    return fmt::format("{}", fmt::join(parts, ", "));
-}
-
 class Generator {
 public:
-    void add(const Object& object)
+    void add(const Frame& frame)
     {
-        with_keys(object, object.always);
-        for (std::size_t i = 0; i < object.always.size(); ++i) {
-            std::vector<Key> without = object.always;
+        if (frame.is_of_rows) {
+            add_examples(frame);
+        }
+        with_keys(frame, frame.always);
+        for (std::size_t i = 0; i < frame.always.size(); ++i) {
+            Values without = frame.always;
             without.erase(without.begin() + static_cast<std::ptrdiff_t>(i));
-            with_keys(object, without);
+            with_keys(frame, without);
             flush();
-            with_values(object, without, object.always[i].first, 1);
+            with_values(frame, without, frame.always[i].first, 1);
         }
-        for (auto key = object.keys.begin(); key != object.keys.end(); ++key) {
-            if (!object.only_combined) {
-                with_values(object, object.always, key->first, kAtOnce);
+        for (auto key = frame.keys.begin(); key != frame.keys.end(); ++key) {
+            if (!frame.only_combined) {
+                with_values(frame, frame.always, key->first, kAtOnce);
             }
-            for (auto other = key; other != object.keys.end(); ++other) {
-                pair(object, *key, *other);
+            for (auto other = key; other != frame.keys.end(); ++other) {
+                pair(frame, *key, *other);
             }
         }
-        pair(object, {"zzz", "1"}, {"zzz", "1"});
+        pair(frame, {"zzz", "1"}, {"zzz", "1"});
         flush();
     }
     std::vector<GeneratedFile> take() { return std::move(files_); }
@@ -383,48 +223,65 @@ private:
     // Entries of one file: reading many small ones takes long. Names that are tried stand alone, lest they meet.
     static constexpr std::size_t kAtOnce = 20;
 
-    void with_keys(const Object& object, const std::vector<Key>& keys)
+    void with_keys(const Frame& frame, const Values& keys)
     {
-        const bool is_entry = *object.section != '\0';
+        const bool is_entry = !frame.section.empty();
         std::string text;
-        if (std::string_view(object.frame) == "{}") {
+        if (frame.frame == "%") {
             for (const auto& [key, value] : keys) {
                 text += fmt::format("{}: {}\n", key, value);
             }
         } else {
-            text = fmt::format(fmt::runtime(object.frame), keys_text(keys)) + '\n';
+            text = filled(frame.frame, keys_text(keys)) + '\n';
         }
         const auto number = std::to_string(++counter_);
         for (auto at = text.find('@'); at != std::string::npos; at = text.find('@', at)) {
             text.replace(at, 1, number);
         }
         if (entries_ == 0) {
-            files_.push_back({object.format, is_entry ? fmt::format("{}:\n", object.section) : ""});
+            files_.push_back({frame.format, is_entry ? fmt::format("{}:\n", frame.section) : ""});
         }
         files_.back().body += (is_entry ? "  - " : "") + text;
         entries_ = is_entry && entries_ + 1 < kAtOnce ? entries_ + 1 : 0;
     }
     void flush() { entries_ = 0; }
 
-    void with_values(const Object& object, std::vector<Key> keys, const std::string& key, std::size_t at_once)
+    // They need another key, or an earlier file.
+    static bool is_excused(std::string_view key) { return key == "remove" || key == "lmc"; }
+    // Each key with what its row gives as an example, in a file of its own.
+    void add_examples(const Frame& frame)
+    {
+        for (const auto& key : frame.keys) {
+            if (key.second.empty()) {
+                continue;    // refused here
+            }
+            Values keys = frame.always;
+            keys.push_back(key);
+            with_keys(frame, keys);
+            flush();
+            files_.back().is_example = !is_excused(key.first);
+        }
+    }
+
+    void with_values(const Frame& frame, Values keys, const std::string& key, std::size_t at_once)
     {
         keys.emplace_back(key, "");
         for (const std::string& value : values()) {
             keys.back().second = value;
-            with_keys(object, keys);
+            with_keys(frame, keys);
             if (at_once == 1) {
                 flush();
             }
         }
     }
     // Each key alone, with every other, and twice.
-    void pair(const Object& object, const Key& one, const Key& other)
+    void pair(const Frame& frame, const Values::value_type& one, const Values::value_type& other)
     {
-        std::vector<Key> keys = object.always;
+        Values keys = frame.always;
         keys.push_back(one);
-        with_keys(object, keys);
+        with_keys(frame, keys);
         keys.push_back(other);
-        with_keys(object, keys);
+        with_keys(frame, keys);
     }
 
     std::vector<GeneratedFile> files_;
@@ -434,18 +291,23 @@ private:
 
 }    // namespace
 
-const char* const kGeneratedContext = "qos-levels: [{name: DEFAULT}, {name: l1}]\nscheduling-nodes: [{name: "
-                                      "n1}]\nport-groups: [{name: g1, node-type: CA}]\n"
+const char* const kGeneratedContext = "qos-levels: [{name: DEFAULT}, {name: storage, schedule: {}}]\n"
+                                      "scheduling-nodes: [{name: tenants}]\n"
+                                      "port-groups: [{name: storage-nodes, node-type: CA}]\n"
                                       "qos-class-names: {c1: 1}\n";
 
 const std::vector<GeneratedFile>& generated_files()
 {
     static const std::vector<GeneratedFile> kFiles = [] {
+        std::vector<Frame> frames;
+        std::vector<const keys::Object*> seen;
+        for (std::size_t i = 0; i < keys::kFormats.size(); ++i) {
+            add_objects(*keys::kFormats[i].document, {static_cast<Format>(i), "", "%"}, seen, frames);
+        }
+        add_special_frames(frames);
         Generator generator;
-        for (const auto* objects : {&policy_objects(), &rule_objects(), &other_objects()}) {
-            for (const Object& object : *objects) {
-                generator.add(object);
-            }
+        for (const Frame& frame : frames) {
+            generator.add(frame);
         }
         auto files = generator.take();
         files.push_back({Format::Policy, "qos-levels: [{name: x, use: " + repeated("x", 4096) + "}]\n"});

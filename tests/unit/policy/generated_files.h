@@ -1,4 +1,4 @@
-// Objects of every kind of file with every key and many good and bad values.
+// Objects of every kind of file with every key and many good and bad values, made of the rows of policy/keys.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@ namespace rdmaqos::test {
 
 struct GeneratedFile {
     Format format = Format::Policy;
-    std::string body;    // without its version
+    std::string body;           // without its version
+    bool is_example = false;    // one key with the example of its row, which must be good
 };
 
 // What the generated policies refer to.

@@ -98,7 +98,8 @@ std::vector<SchemaException> about_texts()
          [](const Diagnostic& diagnostic, const Node* at, const Unit&) {
              return is_text(at) &&
                     says(diagnostic,
-                         "`.*` must be (from .* to|at least|at most) .*|InfiniBand has no rate of "
+                         "`.*` must be (from .* to|at least|at most) .*|`speed: .*` is not a speed of a "
+                         "link|InfiniBand has no rate of "
                          ".*|`.*` cannot be [0-9].*|`.*` is not one of OpenSM's rate numbers|`.*`: `.*` "
                          "(exceeds the supported precision|is too large)|.* is out of range|`pkey` is 0 without "
                          "the membership bit.*|version .* is not supported");

@@ -25,7 +25,7 @@ namespace {
 class Evaluator {
 public:
     void judge(Format format, const std::shared_ptr<const SourceFile>& file,
-               const std::shared_ptr<const SourceFile>& context = nullptr)
+               const std::shared_ptr<const SourceFile>& context = nullptr, bool must_be_good = false)
     {
         const auto root = yaml_of(file);
         if (!root) {
@@ -34,6 +34,10 @@ public:
         for (const Unit& unit : units_of(format, file, *root, context)) {
             ++units_;
             judge(format, *root, unit);
+            if (must_be_good && !unit.errors.empty()) {
+                disagreements_.push_back(
+                    fmt::format("an example is wrong: {}: {}", unit.document.dump(), unit.errors.front().message));
+            }
         }
     }
 
@@ -127,7 +131,7 @@ void judge_generated(Evaluator& judge)
     const auto context = with_version(kGeneratedContext, "context.yaml");
     for (const GeneratedFile& file : generated_files()) {
         judge.judge(file.format, with_version(file.body, "generated.yaml"),
-                    file.format == Format::Policy ? context : nullptr);
+                    file.format == Format::Policy ? context : nullptr, file.is_example);
     }
 }
 
