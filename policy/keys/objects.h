@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "policy/keys/choices.h"
 #include "policy/keys/devices_keys.h"
 #include "policy/keys/fabric_keys.h"
 #include "policy/keys/key.h"
@@ -29,6 +30,12 @@ inline constexpr std::array kFormats{
 inline constexpr Key kVersion{"version", of(Kind::Version), "The version of the format, in every file.", "", true};
 
 // What several objects have.
+inline constexpr Value kText = of(Kind::Text);
+inline constexpr Value kTexts = of(Kind::Text, Count::OneOrSome);
+inline constexpr Value kMaxPart = or_word(of(Kind::Part), kUnlimited);
+inline constexpr Value kMaxRate = or_word(of(Kind::Rate), kUnlimited);
+inline constexpr Key kParent{"parent", kText, "Name of a scheduling-node; absent: the root.", "", false, "tenants"};
+inline constexpr Key kShare{"share", of(Kind::Share), "Weight among siblings, or `device-default`.", "1"};
 inline constexpr Key kUse{"use", of(Kind::Description), "What it is for, in words; up to 4096 bytes."};
 inline constexpr Key kRemove{"remove", of(Kind::Yes),
                              "Takes back the object that an earlier file defines; then without other keys."};

@@ -10,16 +10,6 @@ namespace {
 
 constexpr Count kSome = Count::OneOrSome;
 
-constexpr Value kText = of(Kind::Text);
-constexpr Value kTexts = of(Kind::Text, kSome);
-constexpr Value kMaxPart = or_word(of(Kind::Part), kUnlimited);
-constexpr Value kMaxRate = or_word(of(Kind::Rate), kUnlimited);
-
-// ---- that several objects have ----
-
-constexpr Key kParent{"parent", kText, "Name of a scheduling-node; absent: the root.", "", false, "tenants"};
-constexpr Key kShare{"share", of(Kind::Share), "Weight among siblings, or `device-default`.", "1"};
-
 // Those of rdmaqos::kClientKeys: in `allow` some are refused.
 template <bool IsAllow>
 constexpr auto kClientRows = [] {
@@ -37,40 +27,6 @@ constexpr auto kClientRows = [] {
 }();
 
 // ---- what traffic gets ----
-
-constexpr std::array kFairByCgroupKeys{Key{"cgroup", kText, "A shell glob over whole paths.", "", true, "'*/job_*'"}};
-
-constexpr std::array kResponderKeys{
-    kShare,
-    Key{"max-rate", kMaxPart,
-        "Cap of the responses: `20Gbps`, at least 1Mbps, a part of the link (`20%`), or `unlimited`.", "unlimited"},
-};
-
-constexpr std::array kScheduleKeys{
-    kParent,
-    kShare,
-    Key{"min-rate", of(Kind::Part),
-        "Guarantee among registered traffic: `10Gbps`, at least 1Mbps, or a part of the link: `10%`. Say who may take "
-        "it with `allow`."},
-    Key{"max-rate", kMaxPart,
-        "Cap of the whole class: `40Gbps`, at least 1Mbps, a part of the link (`40%`), or `unlimited`.", "unlimited"},
-    Key{"fair-by", or_mapping(one_of(kWordsOf<kFairBy>), kFairByCgroup),
-        "Who gets a leaf of his own and counts the same as the others; none: the class is one leaf.", "none"},
-    Key{"max-rate-each", kMaxPart,
-        "Cap of each of these: `25Gbps`, at least 1Mbps, a part of the link (`25%`), or `unlimited`.", "unlimited"},
-    Key{"leaf-budget", integer(1, 1'000'000),
-        "Leaves for these; who comes later shares the leaf `others`. Absent: what the device has."},
-    Key{"responder", mapping(kResponder), "RDMA READ responses get a leaf of their own beside the class."},
-};
-
-constexpr std::array kPerQueuePairKeys{
-    Key{"max-rate", kMaxRate, "Cap of each queue pair on its own: `5Gbps`, at least 1Mbps, or `unlimited`.",
-        "unlimited"},
-    Key{"max-burst", between(Kind::Size, 1, 0xFFFF'FFFF),
-        "Bytes sent at once, 1B to 4GiB - 1B: `64KiB`; only with max-rate."},
-    Key{"typical-packet", between(Kind::Size, 1, 65'535),
-        "Bytes of a packet that pacing reckons with, 1 to 65535; only with max-rate."},
-};
 
 constexpr std::array kDeviceConditionsKeys{
     Key{"link-layer", one_of(kWordsOf<kLinkLayers>), "`infiniband` or `ethernet`."},
@@ -220,11 +176,6 @@ constexpr std::array kPolicyKeys{
 
 }    // namespace
 
-constexpr Object kFairByCgroup{"fair-by", "`fair-by`", kFairByCgroupKeys, Merge::Whole,
-                               "The outermost cgroup that matches: {cgroup: \"*/job_*\"}."};
-constexpr Object kResponder{"responder", "`responder`", kResponderKeys, Merge::KeyByKey};
-constexpr Object kSchedule{"schedule", "`schedule`", kScheduleKeys, Merge::KeyByKey};
-constexpr Object kPerQueuePair{"per-queue-pair", "`per-queue-pair`", kPerQueuePairKeys, Merge::KeyByKey};
 constexpr Object kAllow{"allow", "`allow`", kClientRows<true>};
 constexpr Object kDeviceConditions{"device-conditions", "an entry of `devices`", kDeviceConditionsKeys, Merge::Whole,
                                    "A device by what it is: all of it."};

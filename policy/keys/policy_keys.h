@@ -1,4 +1,4 @@
-// The mappings of policy.yaml and policy.d/*.yaml.
+// The mappings of policy.yaml and policy.d/*.yaml: those of a level in level_keys.cpp, the others in policy_keys.cpp.
 #pragma once
 
 #include "policy/keys/key.h"
