@@ -47,7 +47,7 @@ struct ManagerView {
     std::vector<std::string> policy_sources;
     ReloadView last_reload;
     std::chrono::sys_seconds last_good_reload{};    // 0: none since the daemon started
-    Diagnostics fabric_diagnostics;    // why the fabric file cannot be used; empty: it can
+    Diagnostics fabric_diagnostics;                 // why the fabric file cannot be used; empty: it can
     std::vector<api::RefusedDevice> refused_devices;
     std::vector<api::StateFailure> state_failures;
     std::vector<std::string> released_devices;    // let go of by `rdma-qosctl release`
