@@ -43,6 +43,7 @@ install_tests()
     local to=$1/usr/lib/rdma-qos-e2e
     install -D -t "$to" "$build/tests/e2e/e2e_probe" "$build/tools/rdma-qos-sample/rdma-qos-sample"
     cp -r "$here"/{inside.sh,lib.sh,cases,boots,files} "$to"
+    cp "$project_dir/tests/integration/adopt/queue_pairs.py" "$to/files"
     cp -r "$here"/files/units/. "$1/etc/systemd/system"
     mkdir -p "$1/etc/systemd/system/multi-user.target.wants"
     ln -s ../rdma-qos-e2e.service "$1/etc/systemd/system/multi-user.target.wants/"

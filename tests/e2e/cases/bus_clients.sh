@@ -105,7 +105,7 @@ others()
     property MainPID
 }
 
-# in_its_leaf FILTER FILE: all that the client was told of these queue pairs says so.
+# in_its_leaf FILTER FILE: all answers to the client about these queue pairs say so.
 in_its_leaf()
 {
     equal "$(jq -c "[$1 | .level, (.leaf | startswith(\"/rpc/pid:\")), .enforced]" "$2")" '["rpc",true,true]' "$1"
@@ -206,7 +206,7 @@ test_case pipelines "the first call with a descriptor need not wait for the auth
 
 # ---- signals ----
 
-# follows NAME: it is told of a reload.
+# follows NAME: it receives the signals of a reload.
 follows()
 {
     local name=$1 unit=e2e-watch-${1//+/p} transport said user cases=0 device=/org/rdmaqos1/device/mlx5_5f0_2f1
@@ -225,11 +225,11 @@ follows()
         fi
         put_policy base
         rdma-qosctl reload >/dev/null
-        eventually "$name, $transport, is told of the policy" grep -q "^/org/rdmaqos1 PolicyChanged" "$said"
-        eventually "$name, $transport, is told of the device" grep -q "^$device PropertiesChanged" "$said"
+        eventually "$name, $transport, hears of the policy" grep -q "^/org/rdmaqos1 PolicyChanged" "$said"
+        eventually "$name, $transport, hears of the device" grep -q "^$device PropertiesChanged" "$said"
         put_policy warned
         rdma-qosctl reload >/dev/null
-        eventually "$name, $transport, is told again" says 2 grep -c "^/org/rdmaqos1 PolicyChanged" "$said"
+        eventually "$name, $transport, hears of the second reload" says 2 grep -c "^/org/rdmaqos1 PolicyChanged" "$said"
         systemctl kill --signal=KILL "$unit.service"
         echo "$name, $transport: $(grep -c '^/' "$said") signals"
         cases=$((cases + 1))

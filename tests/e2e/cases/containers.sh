@@ -112,7 +112,7 @@ containers_adopted()
     printf 'version: 1\nunregistered: adopt\n' >/etc/rdma-qos/rdma-qosd.yaml
     trap 'rm -f /etc/rdma-qos/rdma-qosd.yaml; systemctl restart rdma-qosd.service' EXIT
     systemctl restart rdma-qosd.service
-    in_container adopted --detach --cgroup-parent batch.slice --uidmap 0:100000:65536 -- "$files/queue_pair.py" >/dev/null
+    in_container adopted --detach --cgroup-parent batch.slice --uidmap 0:100000:65536 -- /usr/bin/python3 "$files/queue_pairs.py" 1 >/dev/null
     eventually "the queue pair of a user namespace is adopted" adopted_in adopted
     podman kill adopted >/dev/null
     table_row podman "$(podman_version)" "adoption in a user namespace, without a mount" 1 0

@@ -73,7 +73,7 @@ class Jeepney:
             raise RuntimeError(f"{method}: {answer.body}")
         return [self.plain(each) for each in answer.body]
 
-    def watch(self, told):
+    def watch(self, report):
         from jeepney import HeaderFields, MessageType, message_bus
 
         matches = message_bus.AddMatch(f"type='signal',path_namespace='{ROOT}'")
@@ -84,7 +84,19 @@ class Jeepney:
             message = self.connection.receive()
             if message.header.message_type == MessageType.signal:
                 fields = message.header.fields
-                told(fields[HeaderFields.path], fields[HeaderFields.member], self.plain(list(message.body)))
+                report(fields[HeaderFields.path], fields[HeaderFields.member], self.plain(list(message.body)))
+
+
+def typed(value, variant, index_of):
+    """An argument with its variants, which are tuples of a signature and a value. `index_of` takes a descriptor along."""
+    if isinstance(value, tuple):
+        kind, content = value
+        return variant(kind, typed(index_of(content) if kind == "h" else content, variant, index_of))
+    if isinstance(value, list):
+        return [typed(each, variant, index_of) for each in value]
+    if isinstance(value, dict):
+        return {key: typed(each, variant, index_of) for key, each in value.items()}
+    return value
 
 
 class DBusNext:
@@ -124,22 +136,14 @@ class DBusNext:
             return {key: self.plain(each) for key, each in value.items()}
         return value
 
-    def typed(self, value, descriptors):
-        if isinstance(value, tuple):
-            kind, content = value
-            if kind == "h":
-                descriptors.append(content)
-                content = len(descriptors) - 1
-            return self.library.Variant(kind, self.typed(content, descriptors))
-        if isinstance(value, list):
-            return [self.typed(each, descriptors) for each in value]
-        if isinstance(value, dict):
-            return {key: self.typed(each, descriptors) for key, each in value.items()}
-        return value
-
     def call(self, path, interface, method, signature="", *arguments):
         descriptors = []
-        body = [self.typed(each, descriptors) for each in arguments]
+
+        def index_of(descriptor):
+            descriptors.append(descriptor)
+            return len(descriptors) - 1
+
+        body = [typed(each, self.library.Variant, index_of) for each in arguments]
         if signature == "h":
             descriptors, body = body, [0]
         message = self.library.Message(destination=NAME, path=path, interface=interface, member=method, signature=signature,
@@ -149,11 +153,11 @@ class DBusNext:
             raise RuntimeError(f"{method}: {answer.body}")
         return [self.plain(each) for each in answer.body]
 
-    def watch(self, told):
+    def watch(self, report):
         """By the proxy of a device: it asks the bus for its signals, and takes those of their sender alone."""
 
         def changes_of(path):
-            return lambda interface, changed, gone: told(path, "PropertiesChanged", self.plain([interface, changed, gone]))
+            return lambda interface, changed, gone: report(path, "PropertiesChanged", self.plain([interface, changed, gone]))
 
         async def follow():
             objects = await self.bus.introspect(NAME, ROOT + "/device")
@@ -162,7 +166,7 @@ class DBusNext:
                 proxy = self.bus.get_proxy_object(NAME, path, await self.bus.introspect(NAME, path))
                 proxy.get_interface(PROPERTIES).on_properties_changed(changes_of(path))
             manager = self.bus.get_proxy_object(NAME, ROOT, await self.bus.introspect(NAME, ROOT)).get_interface(MANAGER)
-            manager.on_policy_changed(lambda revision: told(ROOT, "PolicyChanged", [revision]))
+            manager.on_policy_changed(lambda revision: report(ROOT, "PolicyChanged", [revision]))
             await manager.call_subscribe()
             print("watching", flush=True)
             await self.bus.wait_for_disconnect()
@@ -197,23 +201,11 @@ class GLibProxies:
 
         return f"{GLib.MAJOR_VERSION}.{GLib.MINOR_VERSION}.{GLib.MICRO_VERSION}"
 
-    def typed(self, value, descriptors):
-        if isinstance(value, tuple):
-            kind, content = value
-            if kind == "h":
-                content = descriptors.append(content)
-            return self.glib.Variant(kind, self.typed(content, descriptors))
-        if isinstance(value, list):
-            return [self.typed(each, descriptors) for each in value]
-        if isinstance(value, dict):
-            return {key: self.typed(each, descriptors) for key, each in value.items()}
-        return value
-
     def call(self, path, interface, method, signature="", *arguments):
         descriptors = self.gio.UnixFDList.new()
         if signature == "h":
             arguments = [descriptors.append(arguments[0])]
-        body = self.glib.Variant(f"({signature})", tuple(self.typed(each, descriptors) for each in arguments))
+        body = self.glib.Variant(f"({signature})", tuple(typed(each, self.glib.Variant, descriptors.append) for each in arguments))
         answer, _ = self.connection.call_with_unix_fd_list_sync(self.name, path, interface, method, body, None,
                                                                 self.gio.DBusCallFlags.NONE, -1, descriptors, None)
         return unpacked(answer)
@@ -228,15 +220,15 @@ class GLibProxies:
         proxy = self.proxy(path, interface)
         return {name: unpacked(proxy.get_cached_property(name)) for name in proxy.get_cached_property_names() or []}
 
-    def watch(self, told):
+    def watch(self, report):
         proxies = []
         for path, interface in [(ROOT, MANAGER)] + [
                 (path, each) for path, interfaces in self.call(ROOT, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects")[0].items()
                 for each in interfaces if each.startswith(NAME)]:
             proxy = self.proxy(path, interface)
-            proxy.connect("g-properties-changed", lambda _, changed, gone, path=path, interface=interface: told(
+            proxy.connect("g-properties-changed", lambda _, changed, gone, path=path, interface=interface: report(
                 path, "PropertiesChanged", [interface, changed.unpack(), list(gone)]))
-            proxy.connect("g-signal", lambda _, sender, member, body, path=path: told(path, member, body.unpack()))
+            proxy.connect("g-signal", lambda _, sender, member, body, path=path: report(path, member, body.unpack()))
             proxies.append(proxy)
         self.call(ROOT, MANAGER, "Subscribe")
         print("watching", flush=True)
@@ -301,11 +293,11 @@ class DBusPython:
             return []
         return [self.plain(each) for each in (answer if isinstance(answer, tuple) else [answer])]
 
-    def watch(self, told):
+    def watch(self, report):
         from gi.repository import GLib
 
         self.connection.add_signal_receiver(
-            lambda *body, path, member: told(path, member, self.plain(body)), path_keyword="path", member_keyword="member")
+            lambda *body, path, member: report(path, member, self.plain(body)), path_keyword="path", member_keyword="member")
         self.call(ROOT, MANAGER, "Subscribe")
         print("watching", flush=True)
         GLib.MainLoop().run()
@@ -353,7 +345,7 @@ class Busctl:
                    *arguments)
         return self.plain(json.loads(said)["data"]) if said.strip() else []
 
-    def watch(self, told):
+    def watch(self, report):
         if self.options != ["--system"]:
             unable("monitors a bus, not a socket")
         monitor = subprocess.Popen(["busctl", "--json=short", "monitor", NAME], stdout=subprocess.PIPE, text=True)
@@ -361,7 +353,7 @@ class Busctl:
         for line in monitor.stdout:
             message = json.loads(line)
             if message["type"] == "signal":
-                told(message["path"], message["member"], self.plain(message["payload"]["data"]))
+                report(message["path"], message["member"], self.plain(message["payload"]["data"]))
 
 
 class SdbusCpp:
@@ -401,14 +393,14 @@ class GDBus:
                    descriptor=arguments[0] if signature == "h" else None)
         return json.loads(json.dumps(list(GLib.Variant.parse(None, said.strip(), None, None).unpack())))
 
-    def watch(self, told):
+    def watch(self, report):
         if "--system" not in self.options:
             unable("monitors a bus, not a socket: it has no connection on which to subscribe")
         monitor = subprocess.Popen(["gdbus", "monitor", *self.options], stdout=subprocess.PIPE, text=True)
         for line in monitor.stdout:
             found = re.match(r"(/[^:]*): ([\w.]*)\.(\w+) \((.*)\)", line)
             if found:
-                told(found[1], found[3], [found[4]])
+                report(found[1], found[3], [found[4]])
             elif "is owned by" in line:
                 print("watching", flush=True)
 
@@ -467,14 +459,14 @@ class DBusSend:
             return pairs or values
         raise RuntimeError(f"dbus-send: not understood: {self.text[self.at:self.at + 60]!r}")
 
-    def watch(self, told):
+    def watch(self, report):
         if "--system" not in self.options:
             unable("dbus-monitor monitors a bus, not a socket: it has no connection on which to subscribe")
         monitor = subprocess.Popen(["dbus-monitor", "--system", f"type='signal',sender='{NAME}'"], stdout=subprocess.PIPE, text=True)
         for line in monitor.stdout:
             found = re.match(r"signal .* path=([^;]*); .*member=(\w+)", line)
             if found and found[1].startswith(ROOT):
-                told(found[1], found[2], [])
+                report(found[1], found[2], [])
             elif "NameAcquired" in line:
                 print("watching", flush=True)
 
