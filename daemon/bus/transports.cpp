@@ -129,12 +129,8 @@ Result<void> BusTransports::connected(std::uint64_t id, const bus::PeerProcess& 
     auto identity = TRY(identify(process));
     const Peer peer{context_.next_peer(), std::move(identity)};
     auto client = std::make_unique<Direct>(context_, connection, peer);
-    if (auto installed = install_objects(*client); !installed) {
-        return installed;
-    }
-    if (auto installed = install_bus_object(*client); !installed) {
-        return installed;
-    }
+    TRY(install_objects(*client));
+    TRY(install_bus_object(*client));
     by_peer_.emplace(static_cast<std::uint64_t>(peer.id), client.get());
     clients_.emplace(id, std::move(client));
     return {};

@@ -115,8 +115,9 @@ SessionCounts SessionReports::counts() const
         ++of_user.sessions;
         of_user.queue_pairs += session.queue_pair_count();
         const auto is_back = [&](const auto& lost) { return devices_.contains(lost.first); };
-        counts.detached += session.state() == SessionState::Detached || std::ranges::any_of(session.lost, is_back) ? 1
-                                                                                                                   : 0;
+        if (session.state() == SessionState::Detached || std::ranges::any_of(session.lost, is_back)) {
+            ++counts.detached;
+        }
         count_losses(session, devices_, counts);
     }
     for (const auto& [key, device] : devices_) {

@@ -8,8 +8,8 @@
 //     }
 //
 // Where context is added to the failure, or it is handed to a callback, write the `if`. A statement expression of GNU
-// C, which both our compilers have; use it as a statement or as the whole of an initializer, since temporaries of a
-// larger expression are not destroyed when it returns.
+// C, which both our compilers have; use it as a statement, or as the whole of an initializer or of what is assigned,
+// since temporaries of a larger expression are not destroyed when it returns.
 #pragma once
 
 #include <utility>
