@@ -92,7 +92,8 @@ struct Driver {
     std::optional<std::uint8_t> classes;    // empty: the card says it (Ets::classes)
     bool starts_swapped = false;            // priority 0 is in class 1 at first, and priority 1 in class 0
     bool atomic = true;                     // false: an ETS that is refused may be half written
-    bool unused_classes_count = true;       // false: weights above the highest class of a priority are not looked at
+    // A class that no priority is in must be strict, which means nothing there; with ETS it may be refused.
+    bool unused_must_be_strict = false;
 
     // ---- maximum rates ----
     Access max_rates = Access::None;
@@ -101,7 +102,8 @@ struct Driver {
 
     // ---- application table ----
     std::uint8_t selectors = 0;           // selector_bit() of those that the driver takes
-    bool ignores_apps = false;            // the kernel keeps any entry, and the driver never learns of it
+    bool ignores_other_apps = false;      // the kernel keeps entries with other selectors, without effect
+    bool replaces_apps = false;           // a new priority of a DSCP replaces the old one; otherwise both stay
     bool deletes_apps = true;             // false: a deletion is taken by the kernel and not by the driver
     bool dscp_is_class = false;           // the priority of an entry with a DSCP is the class itself
     bool delete_before_remap = false;     // a DSCP that has an entry is refused until that is deleted
@@ -130,8 +132,8 @@ using MaxRates = std::array<std::optional<Bandwidth>, kTrafficClasses>;
 
 // The largest maximum rate that a driver takes; empty: it has none at all.
 [[nodiscard]] std::optional<Bandwidth> largest_rate(const Driver& driver);
-// What the NIC enforces if this rate is written. Empty: the driver has no maximum rates, the rate is above its largest,
-// or it would be rounded to zero, which means no limit.
+// What the NIC enforces if this rate is written: whole steps, and at least one, since zero means no limit. Empty: the
+// driver has no maximum rates, the rate is above its largest, or zero.
 [[nodiscard]] std::optional<Bandwidth> rounded_rate(const Driver& driver, Bandwidth rate);
 
 // Weights that a driver takes and that are as near to these parts as it allows. `parts`: of each class, in any unit;
