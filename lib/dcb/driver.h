@@ -62,7 +62,8 @@ struct Disruptions {
 // Which mode of DCBX the driver must be in before it takes settings; otherwise it answers EINVAL.
 enum class HostDcbx : std::uint8_t {
     Always,         // it is in host mode and has no other
-    Settable,       // host mode is set by DCB netlink, unless an agent in the firmware negotiates
+    Advised,        // it takes settings in any mode; unless in host mode, the firmware may overwrite them
+    Settable,       // host mode is set by DCB netlink
     AgentOff,       // the agent in the firmware must be turned off first, which DCB netlink cannot do
     Operational,    // the other way round: only while DCBX is operational, in IEEE mode
 };
@@ -88,29 +89,33 @@ struct Driver {
     Access ets = Access::None;
     WeightSum weight_sum = WeightSum::Exactly100;
     ZeroWeight zero_weight = ZeroWeight::Allowed;
-    bool strict = true;                     // a class may be strict
-    std::optional<std::uint8_t> classes;    // empty: the card says it (Ets::classes)
-    bool starts_swapped = false;            // priority 0 is in class 1 at first, and priority 1 in class 0
-    bool atomic = true;                     // false: an ETS that is refused may be half written
+    bool strict = true;                                    // a class may be strict
+    std::optional<std::uint8_t> classes = std::nullopt;    // empty: the card says it (Ets::classes)
+    bool starts_swapped = false;    // priority 0 is in class 1 at first, and priority 1 in class 0
+    bool atomic = true;             // false: an ETS that is refused may be half written
     // A class that no priority is in must be strict, which means nothing there; with ETS it may be refused.
     bool unused_must_be_strict = false;
+    bool contiguous_classes = false;    // class 0 to the highest in use, none left out
 
     // ---- maximum rates ----
     Access max_rates = Access::None;
-    std::span<const RateStep> rate_steps;    // ascending; the last one's `up_to` is the largest rate
-    bool rates_round_up = false;             // by the driver; otherwise down
+    std::span<const RateStep> rate_steps = {};    // ascending; the last one's `up_to` is the largest rate
+    bool rates_round_up = false;                  // by the driver; otherwise down
 
     // ---- application table ----
     std::uint8_t selectors = 0;           // selector_bit() of those that the driver takes
     bool ignores_other_apps = false;      // the kernel keeps entries with other selectors, without effect
     bool replaces_apps = false;           // a new priority of a DSCP replaces the old one; otherwise both stay
-    bool deletes_apps = true;             // false: a deletion is taken by the kernel and not by the driver
+    bool deletes_apps = true;             // false: the kernel deletes an entry, and the NIC goes on as with it
+    bool keeps_refused_apps = false;      // the kernel's table has an entry although the driver refused it
     bool dscp_is_class = false;           // the priority of an entry with a DSCP is the class itself
     bool delete_before_remap = false;     // a DSCP that has an entry is refused until that is deleted
     bool first_app_resets_ets = false;    // all classes but the first lose their weight
+    // What a DSCP without an entry gets, while others have one, is the firmware's map, which cannot be read; else 0.
+    bool unlisted_dscp_unknown = false;
 
     HostDcbx host_dcbx = HostDcbx::Always;
-    Disruptions disrupts;
+    Disruptions disrupts = {};
 
     [[nodiscard]] constexpr bool has_dcb() const
     {
@@ -132,8 +137,8 @@ using MaxRates = std::array<std::optional<Bandwidth>, kTrafficClasses>;
 
 // The largest maximum rate that a driver takes; empty: it has none at all.
 [[nodiscard]] std::optional<Bandwidth> largest_rate(const Driver& driver);
-// What the NIC enforces if this rate is written: whole steps, and at least one, since zero means no limit. Empty: the
-// driver has no maximum rates, the rate is above its largest, or zero.
+// The rate that the NIC has instead of this one, which write_port() writes: whole steps, and at least one, since zero
+// means no limit. Empty: the driver has no maximum rates, the rate is above its largest, or zero.
 [[nodiscard]] std::optional<Bandwidth> rounded_rate(const Driver& driver, Bandwidth rate);
 
 // Weights that a driver takes and that are as near to these parts as it allows. `parts`: of each class, in any unit;

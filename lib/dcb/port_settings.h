@@ -22,6 +22,8 @@ namespace rdmaqos::dcb {
 inline constexpr std::size_t kPriorities = 8;
 inline constexpr std::size_t kTrafficClasses = 8;
 
+inline constexpr std::uint16_t kHighestDscp = 63;
+
 // How a traffic class is scheduled (its transmission selection algorithm, TSA).
 enum class Selection : std::uint8_t {
     Strict,    // before all lower traffic classes, and all that are not strict

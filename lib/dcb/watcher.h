@@ -9,12 +9,16 @@
 // the mode of DCBX, and what firmware tools do, is not notified.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <sys/socket.h>
+#include <sys/types.h>
 
 #include "lib/base/file.h"
 #include "lib/base/result.h"
@@ -58,15 +62,18 @@ class Watcher {
 public:
     // Changes from now on, in the network namespace of this thread.
     [[nodiscard]] static Result<Watcher> open();
-    // Of a socket that gives a datagram with each receive; does not block. For tests.
-    explicit Watcher(UniqueFd socket) : socket_(std::move(socket)) {}
+    // Of a socket that gives a datagram with each call of `receive`, which is recv(2). For tests.
+    using Receive = ssize_t (*)(int, void*, std::size_t, int);
+    explicit Watcher(UniqueFd socket, Receive receive = &::recv) : socket_(std::move(socket)), receive_(receive) {}
 
     [[nodiscard]] int fd() const { return socket_.get(); }
-    // All changes that there are, oldest first. A Lost stands where they were lost.
+    // The changes that there are, oldest first; of many only the first, and `fd` stays readable. A Lost stands where
+    // some were lost.
     [[nodiscard]] std::vector<Change> drain();
 
 private:
     UniqueFd socket_;
+    Receive receive_;
 };
 
 // ---- what it reads; any bytes. Pure ----

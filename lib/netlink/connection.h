@@ -25,6 +25,8 @@ public:
     // header, the family's own header included. 0, or an errno.
     [[nodiscard]] int ask(std::uint16_t type, std::uint16_t flags, const std::vector<std::uint8_t>& content);
     [[nodiscard]] std::uint32_t sequence() const { return sequence_; }
+    // The next message has the number behind this one.
+    void continue_after(std::uint32_t sequence) { sequence_ = sequence; }
 
     // Gives every datagram to `find` until it has an end; what answers an earlier question is passed over. The kernel
     // answers at once or not at all: after a second without an answer, and on an error, there is Nothing.

@@ -14,7 +14,9 @@ void append_bytes(std::vector<std::uint8_t>& attributes, std::uint16_t type, con
     const std::size_t at = attributes.size();
     attributes.resize(at + NLA_ALIGN(header.nla_len));
     std::memcpy(&attributes[at], &header, sizeof(header));
-    std::memcpy(&attributes[at + sizeof(header)], content, length);
+    if (length != 0) {
+        std::memcpy(&attributes[at + sizeof(header)], content, length);
+    }
 }
 
 }    // namespace
@@ -27,6 +29,11 @@ void append(std::vector<std::uint8_t>& attributes, std::uint16_t type, std::uint
 void append(std::vector<std::uint8_t>& attributes, std::uint16_t type, const std::string& text)
 {
     append_bytes(attributes, type, text.c_str(), text.size() + 1);
+}
+
+void append(std::vector<std::uint8_t>& attributes, std::uint16_t type, Bytes content)
+{
+    append_bytes(attributes, type, content.data(), content.size());
 }
 
 std::optional<FirstAttribute> first_of(Bytes attributes)

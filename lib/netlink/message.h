@@ -17,6 +17,7 @@ using Bytes = std::span<const std::uint8_t>;
 // Adds an attribute to the attributes of a request.
 void append(std::vector<std::uint8_t>& attributes, std::uint16_t type, std::uint32_t value);
 void append(std::vector<std::uint8_t>& attributes, std::uint16_t type, const std::string& text);
+void append(std::vector<std::uint8_t>& attributes, std::uint16_t type, Bytes content);
 
 // The content of the first attribute of a type; empty if there is none.
 [[nodiscard]] Bytes content_of(Bytes attributes, std::uint16_t type);

@@ -1,0 +1,18 @@
+// Settings in words, for messages. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "lib/dcb/port_settings.h"
+
+namespace rdmaqos::dcb {
+
+[[nodiscard]] std::string_view in_words(Selection selection);    // "strict", "a credit-based shaper", "by weight (ETS)"
+[[nodiscard]] std::string_view in_words(Selector selector);      // "DSCP", "UDP port"
+[[nodiscard]] std::string in_words(const AppEntry& entry);       // "DSCP 26 to priority 3"
+// "class 0: 60 %, class 3: 40 %, class 5: strict; priorities 0 to 7 in classes 0 0 0 3 0 5 0 0": classes in use only
+[[nodiscard]] std::string in_words(const Ets& ets);
+[[nodiscard]] std::string in_words(const Dcbx& dcbx);    // "in host mode, IEEE"
+
+}    // namespace rdmaqos::dcb
