@@ -1,0 +1,231 @@
+#include "lib/port_lint/rdma_facts.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "lib/base/file.h"
+#include "lib/base/text.h"
+
+namespace rdmaqos::port_lint {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string line_of(const fs::path& file)
+{
+    const auto text = read_kernel_file(file);
+    return text ? std::string(without_blanks(*text, " \t\n")) : std::string();
+}
+
+std::optional<std::uint64_t> number_of(std::string_view text)
+{
+    return parse_number(without_blanks(text, " \t\n"));
+}
+
+std::optional<std::uint8_t> byte_of(std::string_view text)
+{
+    const auto number = number_of(text);
+    return number && *number <= 255 ? std::optional(static_cast<std::uint8_t>(*number)) : std::nullopt;
+}
+
+std::vector<std::string> entries_of(const fs::path& folder)
+{
+    std::vector<std::string> names;
+    std::error_code error;
+    for (fs::directory_iterator each(folder, error), end; !error && each != end; each.increment(error)) {
+        names.push_back(each->path().filename().string());
+    }
+    std::ranges::sort(names);
+    return names;
+}
+
+std::string target_name(const fs::path& link)
+{
+    std::error_code error;
+    const fs::path target = fs::read_symlink(link, error);
+    return error ? std::string() : target.filename().string();
+}
+
+std::optional<OfPriority<bool>> switches_in(const fs::path& folder)
+{
+    OfPriority<bool> switches{};
+    bool found = false;
+    for (std::size_t priority = 0; priority < dcb::kPriorities; ++priority) {
+        const auto value = number_of(line_of(folder / fmt::format("{}", priority)));
+        found = found || value;
+        switches[priority] = value.value_or(0) != 0;
+    }
+    return found ? std::optional(switches) : std::nullopt;
+}
+
+// "Global tclass=106", and whatever else follows.
+std::optional<std::uint8_t> forced_class_in(const std::string& text)
+{
+    constexpr std::string_view kKey = "Global tclass=";
+    const std::size_t at = text.find(kKey);
+    if (at == std::string::npos) {
+        return std::nullopt;
+    }
+    const std::string_view rest = std::string_view(text).substr(at + kKey.size());
+    const auto value = byte_of(rest.substr(0, rest.find_first_not_of("0123456789")));
+    return value && *value != 0 ? value : std::nullopt;    // 0: nothing is forced
+}
+
+Notifications read_notifications(const fs::path& root, const std::string& interface, const std::string& pci_address)
+{
+    const fs::path ecn = root / "sys/class/net" / interface / "ecn";
+    const fs::path parameters = root / "sys/kernel/debug/mlx5" / pci_address / "cc_params";
+    Notifications cnp;
+    cnp.dscp = byte_of(line_of(ecn / "roce_np/cnp_dscp"));
+    cnp.priority = byte_of(line_of(ecn / "roce_np/cnp_802p_prio"));
+    if (!cnp.dscp && !pci_address.empty()) {
+        cnp.dscp = byte_of(line_of(parameters / "np_cnp_dscp"));
+    }
+    if (!cnp.priority && !pci_address.empty()) {
+        cnp.priority = byte_of(line_of(parameters / "np_cnp_prio"));
+    }
+    cnp.are_sent = switches_in(ecn / "roce_np/enable");
+    cnp.are_obeyed = switches_in(ecn / "roce_rp/enable");
+    return cnp;
+}
+
+// By what its GIDs belong to, or else as the only interface of the device.
+std::string interface_of(const fs::path& device, const std::string& port)
+{
+    const fs::path by_gid = device / "ports" / port / "gid_attrs/ndevs";
+    for (const std::string& entry : entries_of(by_gid)) {
+        if (std::string name = line_of(by_gid / entry); !name.empty()) {
+            return name;
+        }
+    }
+    const auto all = entries_of(device / "device/net");
+    return all.size() == 1 ? all.front() : std::string();
+}
+
+std::optional<Bandwidth> speed_of(const fs::path& interface)
+{
+    const auto mbps = number_of(line_of(interface / "speed"));    // -1: no link
+    constexpr std::uint64_t kUnknown = 0xffffffff;
+    return mbps && *mbps != 0 && *mbps < kUnknown ? std::optional(Bandwidth::from_mbps(*mbps)) : std::nullopt;
+}
+
+}    // namespace
+
+RdmaFacts read_rdma_facts(const fs::path& root, const std::string& device, std::uint32_t port,
+                          const std::string& interface, const std::string& pci_address)
+{
+    const fs::path cm = root / "sys/kernel/config/rdma_cm" / device / "ports" / fmt::format("{}", port);
+    RdmaFacts facts;
+    facts.device = device;
+    facts.port = port;
+    facts.default_tos = byte_of(line_of(cm / "default_roce_tos"));
+    facts.default_mode = line_of(cm / "default_roce_mode");
+    facts.forced_traffic_class = forced_class_in(
+        line_of(root / "sys/class/infiniband" / device / "tc" / fmt::format("{}", port) / "traffic_class"));
+    facts.notifications = read_notifications(root, interface, pci_address);
+    return facts;
+}
+
+std::vector<FoundPort> find_ports(const fs::path& root)
+{
+    std::vector<FoundPort> found;
+    const fs::path devices = root / "sys/class/infiniband";
+    for (const std::string& device : entries_of(devices)) {
+        for (const std::string& port : entries_of(devices / device / "ports")) {
+            const auto number = number_of(port);
+            const std::string name = interface_of(devices / device, port);
+            if (!number || name.empty() || line_of(devices / device / "ports" / port / "link_layer") != "Ethernet") {
+                continue;
+            }
+            const fs::path net = root / "sys/class/net" / name;
+            FoundPort each;
+            // The class's entry is a folder of the function's.
+            const std::string function = target_name(devices / device / "device");
+            each.pci_address = function.find(':') == std::string::npos ? std::string() : function;
+            each.interface.name = name;
+            each.interface.driver = target_name(net / "device/driver");
+            each.interface.link_speed = speed_of(net);
+            each.interface.rdma = read_rdma_facts(root, device, static_cast<std::uint32_t>(*number), name,
+                                                  each.pci_address);
+            found.push_back(std::move(each));
+        }
+    }
+    return found;
+}
+
+std::optional<SentBytes> sent_bytes(std::span<const Counter> counters)
+{
+    SentBytes sent;
+    bool by_priority = false;
+    bool by_rdma = false;
+    for (const Counter& counter : counters) {
+        for (std::size_t priority = 0; priority < dcb::kPriorities; ++priority) {
+            if (counter.name == fmt::format("tx_prio{}_bytes", priority)) {
+                sent.of_priority[priority] = counter.value;
+                by_priority = true;
+            }
+        }
+        if (counter.name == "tx_vport_rdma_unicast_bytes" || counter.name == "tx_vport_rdma_multicast_bytes") {
+            sent.of_rdma += counter.value;
+            by_rdma = true;
+        }
+    }
+    return by_priority && by_rdma ? std::optional(sent) : std::nullopt;
+}
+
+std::vector<Counter> read_counters(const std::string& interface)
+{
+    const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    ifreq request{};
+    if (!socket || interface.size() >= sizeof(request.ifr_name)) {
+        return {};
+    }
+    std::memcpy(request.ifr_name, interface.data(), interface.size());
+    const auto ask = [&](void* command) {
+        request.ifr_data = static_cast<char*>(command);
+        return ioctl(socket.get(), SIOCETHTOOL, &request) == 0;
+    };
+    ethtool_drvinfo info{};
+    info.cmd = ETHTOOL_GDRVINFO;
+    if (!ask(&info) || info.n_stats == 0) {
+        return {};
+    }
+    // Both end in an array of as many entries as there are, which may have changed meanwhile: then nothing is said.
+    std::vector<std::uint64_t> names(
+        (sizeof(ethtool_gstrings) + std::size_t{info.n_stats} * ETH_GSTRING_LEN) / sizeof(std::uint64_t) + 1);
+    std::vector<std::uint64_t> values(sizeof(ethtool_stats) / sizeof(std::uint64_t) + info.n_stats + 1);
+    ethtool_gstrings wanted{};
+    wanted.cmd = ETHTOOL_GSTRINGS;
+    wanted.string_set = ETH_SS_STATS;
+    wanted.len = info.n_stats;
+    std::memcpy(names.data(), &wanted, sizeof(wanted));
+    ethtool_stats counted{};
+    counted.cmd = ETHTOOL_GSTATS;
+    counted.n_stats = info.n_stats;
+    std::memcpy(values.data(), &counted, sizeof(counted));
+    if (!ask(names.data()) || !ask(values.data())) {
+        return {};
+    }
+    std::memcpy(&wanted, names.data(), sizeof(wanted));
+    std::memcpy(&counted, values.data(), sizeof(counted));
+    if (wanted.len != info.n_stats || counted.n_stats != info.n_stats) {
+        return {};
+    }
+    const char* name = reinterpret_cast<const char*>(names.data()) + sizeof(ethtool_gstrings);
+    const std::uint64_t* value = values.data() + sizeof(ethtool_stats) / sizeof(std::uint64_t);
+    std::vector<Counter> counters;
+    for (std::uint32_t i = 0; i < info.n_stats; ++i) {
+        counters.push_back({std::string(name, strnlen(name, ETH_GSTRING_LEN)), value[i]});
+        name += ETH_GSTRING_LEN;
+    }
+    return counters;
+}
+
+}    // namespace rdmaqos::port_lint

@@ -1,0 +1,185 @@
+// Who else sets a port, and whether the ports of a host are alike.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "lib/port_lint/rules.h"
+
+namespace rdmaqos::port_lint {
+namespace {
+
+std::string text_of_apps(const Interface& port)
+{
+    std::string text;
+    for (const dcb::AppEntry& entry : port.settings.apps) {
+        if (entry.selector == dcb::Selector::Dscp) {
+            text += fmt::format("{}{}:{}", text.empty() ? "" : " ", entry.protocol, entry.priority);
+        }
+    }
+    return text.empty() ? "none" : text;
+}
+
+std::string text_of_pfc(const Interface& port)
+{
+    std::string text;
+    for (std::size_t priority = 0; priority < dcb::kPriorities; ++priority) {
+        if (port.settings.pfc && port.settings.pfc->lossless[priority]) {
+            text += fmt::format("{}{}", text.empty() ? "" : " ", priority);
+        }
+    }
+    return text.empty() ? "none" : text;
+}
+
+std::string text_of_map(const Interface& port)
+{
+    std::string text;
+    for (std::uint8_t priority = 0; port.settings.ets && priority < dcb::kPriorities; ++priority) {
+        text += fmt::format("{}{}:{}", text.empty() ? "" : " ", priority, class_of_priority(port, priority));
+    }
+    return text.empty() ? "none" : text;
+}
+
+std::string text_of_classes(const Interface& port)
+{
+    std::string text;
+    for (std::size_t i = 0; port.settings.ets && i < dcb::kTrafficClasses; ++i) {
+        const dcb::TrafficClass& each = port.settings.ets->traffic_class[i];
+        text += text.empty() ? "" : " ";
+        text += each.selection == dcb::Selection::Ets ? fmt::format("{}:{} %", i, each.weight)
+                                                      : fmt::format("{}:strict", i);
+        text += each.max_rate ? fmt::format(" to {}", to_string(*each.max_rate)) : "";
+    }
+    return text.empty() ? "none" : text;
+}
+
+std::string text_of_cnp(const Interface& port)
+{
+    const auto& dscp = port.rdma.notifications.dscp;
+    return dscp ? fmt::format("{}", *dscp) : "unknown";
+}
+
+std::string text_of_tos(const Interface& port)
+{
+    return fmt::format("{}", port.rdma.default_tos.value_or(0));
+}
+
+std::string mend_apps(const Interface& port, const Interface& model)
+{
+    return fmt::format("dcb app flush dev {0} dscp-prio && dcb app add dev {0} dscp-prio {1}", port.name,
+                       text_of_apps(model));
+}
+
+std::string mend_pfc(const Interface& port, const Interface& model)
+{
+    std::string on;
+    for (std::uint8_t priority = 0; priority < dcb::kPriorities; ++priority) {
+        on += is_lossless(model, priority) ? fmt::format(" {}:on", priority) : "";
+    }
+    return fmt::format("dcb pfc set dev {} prio-pfc all:off{}", port.name, on);
+}
+
+std::string mend_map(const Interface& port, const Interface& model)
+{
+    return fmt::format("dcb ets set dev {} prio-tc {}", port.name, text_of_map(model));
+}
+
+std::string mend_classes(const Interface& port, const Interface& model)
+{
+    std::string kinds;
+    std::string weights;
+    for (std::size_t i = 0; model.settings.ets && i < dcb::kTrafficClasses; ++i) {
+        const dcb::TrafficClass& each = model.settings.ets->traffic_class[i];
+        const bool divides = each.selection == dcb::Selection::Ets;
+        kinds += fmt::format(" {}:{}", i, divides ? "ets" : "strict");
+        weights += fmt::format(" {}:{}", i, divides ? each.weight : 0);
+    }
+    return fmt::format("dcb ets set dev {} tc-tsa{} tc-bw{}", port.name, kinds, weights);
+}
+
+std::string mend_cnp(const Interface& port, const Interface& model)
+{
+    return fmt::format("echo {} >/sys/class/net/{}/ecn/roce_np/cnp_dscp", text_of_cnp(model), port.name);
+}
+
+std::string mend_tos(const Interface& port, const Interface& model)
+{
+    return command_for_default_tos(port, model.rdma.default_tos.value_or(0));
+}
+
+// What should be the same for all ports of a kind.
+struct Likeness {
+    const char* what;
+    std::string (*text)(const Interface& port);
+    std::string (*mend)(const Interface& port, const Interface& model);
+    const char* caution;
+};
+constexpr Likeness kLikenesses[] = {
+    {"priorities of DSCPs", text_of_apps, mend_apps, ""},
+    {"lossless priorities", text_of_pfc, mend_pfc, kPfcCaution},
+    {"traffic classes of priorities", text_of_map, mend_map, ""},
+    {"weights and maximum rates", text_of_classes, mend_classes, "maximum rates: `dcb maxrate set`"},
+    {"DSCP of congestion notifications", text_of_cnp, mend_cnp, ""},
+    {"default type of service of rdma_cm", text_of_tos, mend_tos, ""},
+};
+
+// The most common text, and the first such port.
+const Interface& model_port(const std::vector<const Interface*>& ports, const Likeness& likeness)
+{
+    std::map<std::string, std::size_t> count;
+    for (const Interface* port : ports) {
+        ++count[likeness.text(*port)];
+    }
+    const Interface* best = ports.front();
+    for (const Interface* port : ports) {
+        if (count[likeness.text(*port)] > count[likeness.text(*best)]) {
+            best = port;
+        }
+    }
+    return *best;
+}
+
+}    // namespace
+
+void check_negotiation(const Interface& port, Findings& findings)
+{
+    if (!port.settings.dcbx || port.settings.dcbx->host) {
+        return;
+    }
+    findings.push_back(
+        {.what = fmt::format("the firmware of {} negotiates with the switch (DCBX), not the host", port.name),
+         .why = "what is set here may be refused, or be overwritten when the switch says something else",
+         .command = fmt::format("dcb dcbx set dev {} host ieee", port.name),
+         .caution = port.driver == "mlx5_core"
+                        ? ""
+                        : "an agent in the firmware must be turned off first: `ethtool --show-priv-flags " + port.name +
+                              "`"});
+}
+
+void check_alike(std::span<const Interface> host, Findings& findings)
+{
+    std::map<std::string, std::vector<const Interface*>> by_driver;
+    for (const Interface& port : host) {
+        if (!port.rdma.device.empty() && has_priorities(port)) {
+            by_driver[port.driver].push_back(&port);
+        }
+    }
+    for (const auto& [driver, ports] : by_driver) {
+        for (const Likeness& likeness : kLikenesses) {
+            const Interface& model = model_port(ports, likeness);
+            for (const Interface* port : ports) {
+                if (likeness.text(*port) == likeness.text(model)) {
+                    continue;
+                }
+                findings.push_back({.interface = port->name,
+                                    .what = fmt::format("{} of {}: {}; of {}: {}", likeness.what, port->name,
+                                                        likeness.text(*port), model.name, likeness.text(model)),
+                                    .why = "a program that uses several NICs of this host gets another service on each",
+                                    .command = likeness.mend(*port, model),
+                                    .caution = likeness.caution});
+            }
+        }
+    }
+}
+
+}    // namespace rdmaqos::port_lint

@@ -1,0 +1,90 @@
+// What the lint of a host's ports is given, and what it finds. Values only.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/units.h"
+#include "lib/dcb/port_settings.h"
+
+namespace rdmaqos::port_lint {
+
+template <typename T>
+using OfPriority = std::array<T, dcb::kPriorities>;
+
+// A child of the tree's root, as the policy has it for this port. Shares are relative to those of the other children.
+struct RootChild {
+    std::string name;
+    std::optional<std::uint32_t> share;    // empty: the device's default
+    std::optional<Bandwidth> min_rate;
+    std::optional<Bandwidth> max_rate;
+};
+
+// A level of the policy that concerns this port: packets of its queue pairs have its traffic class.
+struct Level {
+    std::string name;
+    std::optional<std::uint8_t> traffic_class;    // of the packet: the upper 6 bits are the DSCP; empty: no mark
+    std::string root_child;                       // where its class is in the tree; empty: it has none
+    std::optional<Bandwidth> min_rate;
+    std::optional<Bandwidth> max_rate;
+};
+
+// Congestion notification packets (CNP) and who reacts to them (DCQCN). What is empty cannot be read: the kernel of
+// this project has it in debugfs, NVIDIA's drivers in sysfs, other vendors elsewhere.
+struct Notifications {
+    std::optional<std::uint8_t> dscp;
+    std::optional<std::uint8_t> priority;          // of the VLAN tag
+    std::optional<OfPriority<bool>> are_sent;      // when packets of this priority are marked by ECN
+    std::optional<OfPriority<bool>> are_obeyed;    // by senders of packets of this priority
+
+    friend bool operator==(const Notifications&, const Notifications&) = default;
+};
+
+// Since the interface exists.
+struct SentBytes {
+    OfPriority<std::uint64_t> of_priority{};    // of all packets
+    std::uint64_t of_rdma = 0;                  // of all priorities together
+};
+
+// Of the RDMA port that belongs to an interface.
+struct RdmaFacts {
+    std::string device;    // "mlx5_0"; empty: the interface has no RDMA port
+    std::uint32_t port = 1;
+    // What rdma_cm gives connections whose program sets none. Empty: nobody has set it.
+    std::optional<std::uint8_t> default_tos;
+    std::string default_mode;    // "RoCE v2"; empty: nobody has set it
+    // What NVIDIA's drivers put into every queue pair that the kernel modifies, whatever its program says.
+    std::optional<std::uint8_t> forced_traffic_class;
+    Notifications notifications;
+    std::optional<SentBytes> sent;
+};
+
+struct Interface {
+    std::string name;      // "eth0"
+    std::string driver;    // "mlx5_core"
+    std::optional<Bandwidth> link_speed;
+    dcb::PortSettings settings;
+    RdmaFacts rdma;
+    std::vector<RootChild> root_children;
+    std::vector<Level> levels;
+};
+
+// Of one rule. All but `rule` and `interface` are for people: sentences without a full stop at the end.
+struct Finding {
+    std::string rule{};    // "cnp-lossless"
+    std::string interface {
+    };
+    std::optional<std::uint8_t> traffic_class{};    // of the port
+    std::vector<std::string> levels{};
+    std::string what{};
+    std::string why{};        // what comes of it
+    std::string command{};    // mends it; nothing here runs it
+    std::string caution{};    // what else the command does; may be empty
+
+    friend bool operator==(const Finding&, const Finding&) = default;
+};
+
+}    // namespace rdmaqos::port_lint

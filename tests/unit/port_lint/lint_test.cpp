@@ -1,0 +1,181 @@
+// Each rule with a port that breaks it, and one that nearly does.
+#include <algorithm>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/port_lint/lint.h"
+#include "tests/unit/port_lint/healthy.h"
+
+namespace rdmaqos::port_lint {
+namespace {
+
+using test::healthy_port;
+using test::weighted;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+struct Case {
+    const char* rule;
+    void (*breaks)(Interface& port);
+    const char* what;                  // part of it
+    const char* command;               // part of it
+    void (*keeps)(Interface& port);    // looks like it, and is well
+};
+
+void forget_dscps(Interface& port)
+{
+    port.settings.apps.clear();
+    port.rdma.notifications = {};
+}
+
+const Case kCases[] = {
+    {"trust", forget_dscps, "eth0 does not look at the DSCP of packets",
+     "dcb app add dev eth0 dscp-prio 26:3 34:PRIORITY",
+     [](Interface& port) {
+         forget_dscps(port);
+         for (Level& level : port.levels) {
+             level.traffic_class = 2;    // ECN alone is no mark
+         }
+     }},
+    {"data-priority", [](Interface& port) { port.settings.apps.erase(port.settings.apps.begin() + 1); },
+     "DSCP 34 of level bulk has no priority on eth0", "dcb app add dev eth0 dscp-prio 34:3",
+     [](Interface& port) { port.levels[1].traffic_class.reset(); }},
+    {"cnp-class", [](Interface& port) { port.settings.apps[2].priority = 4; },
+     "(CNP) of eth0 have priority 4, in traffic class 4", "dcb app replace dev eth0 dscp-prio 48:6",
+     [](Interface& port) { port.settings.apps[2].priority = 5, port.settings.ets->class_of_priority[5] = 5; }},
+    {"cnp-class", [](Interface& port) { port.settings.apps.pop_back(); }, "have DSCP 48, which has no priority",
+     "dcb app add dev eth0 dscp-prio 48:6", [](Interface& port) { port.rdma.notifications.dscp.reset(); }},
+    {"cnp-lossless", [](Interface& port) { port.settings.apps[2].priority = 3; }, "have the lossless priority 3",
+     "dcb app replace dev eth0 dscp-prio 48:6",
+     [](Interface& port) { port.rdma.notifications.priority = 3; }},    // of VLAN tags, which nobody looks at
+    {"pfc-unused", [](Interface& port) { port.settings.pfc->lossless[5] = true; },
+     "PFC makes priority 5 of eth0 lossless, which no level's packets have", "dcb app add dev eth0 dscp-prio 26:5",
+     [](Interface& port) {
+         port.settings.pfc->lossless[5] = true;
+         port.settings.apps.push_back({dcb::Selector::Dscp, 40, 5});
+         port.rdma.forced_traffic_class = 160;
+     }},
+    {"mixed-class", [](Interface& port) { port.settings.ets->class_of_priority[5] = 3; },
+     "traffic class 3 of eth0 has lossless priority 3 and priority 5", "dcb ets set dev eth0 prio-tc 3:",
+     [](Interface& port) { port.settings.ets->class_of_priority[5] = 3, port.settings.pfc->lossless[5] = true; }},
+    {"lossy-rdma", [](Interface& port) { port.rdma.sent->of_rdma = 200'000; },
+     "at least 110.0 kB of them not in a lossless priority", "rdma-qosctl env",
+     [](Interface& port) { port.rdma.sent->of_rdma = 94'000; }},    // within what two counters may differ
+    {"rdma-cm", [](Interface& port) { port.rdma.default_tos.reset(); },
+     "connections of rdma_cm on mlx5_0 whose program sets no type of service get 0, so priority 0",
+     "echo 104 >/sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_tos",
+     [](Interface& port) { port.rdma.default_tos = 106; }},
+    {"roce-mode", [](Interface& port) { port.rdma.default_mode = "IB/RoCE v1"; }, "rdma_cm uses IB/RoCE v1 on mlx5_0",
+     "default_roce_mode", [](Interface& port) { port.rdma.default_mode.clear(); }},
+    {"forced-class", [](Interface& port) { port.rdma.forced_traffic_class = 104; },
+     "the driver gives every queue pair of mlx5_0 traffic class 104 (DSCP 26)",
+     "echo 0 >/sys/class/infiniband/mlx5_0/tc/1/traffic_class",
+     [](Interface& port) { port.rdma.forced_traffic_class = 105, port.levels.pop_back(); }},
+    {"unforced", [](Interface& port) { port.rdma.forced_traffic_class = 104; }, "do not get the traffic class 104",
+     "rdma-qosctl env", [](Interface& port) { port.rdma.forced_traffic_class = 4; }},
+    {"buffers", [](Interface& port) { port.settings.buffers->size[1] = 0; }, "use receive buffer 1, which has no space",
+     "dcb buffer set dev eth0 buffer-size 1:", [](Interface& port) { port.settings.buffers->size[2] = 0; }},
+    {"buffers", [](Interface& port) { port.settings.buffers->buffer_of_priority[4] = 1; },
+     "lossless priority 3 and priority 4 of eth0 share receive buffer 1", "dcb buffer set dev eth0 prio-buffer 3:",
+     [](Interface& port) { port.settings.buffers->buffer_of_priority[4] = 2; }},
+    {"reaction", [](Interface& port) { (*port.rdma.notifications.are_obeyed)[3] = false; },
+     "does not obey them for priority 3", "echo 1 >/sys/class/net/eth0/ecn/roce_rp/enable/3",
+     [](Interface& port) { (*port.rdma.notifications.are_obeyed)[2] = false; }},
+    {"reaction", [](Interface& port) { port.rdma.notifications.are_sent = OfPriority<bool>{}; },
+     "obeys congestion notifications, but sends none", "echo 1 >/sys/class/net/eth0/ecn/roce_np/enable/3",
+     // One is enough: it is a switch of the port.
+     [](Interface& port) { port.rdma.notifications.are_sent = OfPriority<bool>{true}; }},
+    {"min-rate", [](Interface& port) { port.settings.ets->traffic_class[3].weight = 39; },
+     "ETS gives traffic class 3 of eth0 39 % of 100 Gbit/s, which is 39 Gbit/s", "dcb ets set dev eth0 tc-bw 3:40",
+     [](Interface& port) { port.settings.ets->traffic_class[3].weight = 40; }},
+    {"max-rate", [](Interface& port) { port.settings.ets->traffic_class[4].max_rate = Bandwidth::from_gbps(50); },
+     "traffic class 4 of eth0 sends 50 Gbit/s at most", "dcb maxrate set dev eth0 tc-maxrate 4:80000000kbit",
+     [](Interface& port) { port.settings.ets->traffic_class[4].max_rate = Bandwidth::from_gbps(80); }},
+    {"shared-class", [](Interface& port) { port.settings.apps[1].priority = 3; },
+     "rpc (share 50) and bulk (share 30) are in traffic class 3 of eth0 together", "dcb app replace dev eth0 dscp-prio",
+     [](Interface& port) { port.settings.apps[1].priority = 3, port.root_children[1].share = 50; }},
+    {"strict", [](Interface& port) { port.settings.ets->traffic_class[4].selection = dcb::Selection::Strict; },
+     "traffic class 4 of eth0 is strict, with level bulk in it", "dcb ets set dev eth0 tc-tsa 4:ets",
+     [](Interface& port) {
+         port.settings.ets->traffic_class[4].selection = dcb::Selection::Strict;
+         port.settings.ets->traffic_class[4].max_rate = Bandwidth::from_gbps(80);    // it cannot take all
+     }},
+    {"negotiation", [](Interface& port) { port.settings.dcbx->host = false; },
+     "the firmware of eth0 negotiates with the switch (DCBX)", "dcb dcbx set dev eth0 host ieee",
+     [](Interface& port) { port.settings.dcbx.reset(); }},
+};
+
+std::vector<Finding> of_rule(const std::vector<Finding>& findings, std::string_view rule)
+{
+    std::vector<Finding> some;
+    std::ranges::copy_if(findings, std::back_inserter(some), [&](const Finding& each) { return each.rule == rule; });
+    return some;
+}
+
+TEST(PortLint, FindsNothingOnAHealthyPort)
+{
+    const std::vector<Interface> host{healthy_port()};
+    const auto findings = lint(host);
+    EXPECT_THAT(findings, IsEmpty()) << findings.front().rule << ": " << findings.front().what;
+}
+
+TEST(PortLint, FindsWhatBreaksARuleAndNotWhatKeepsIt)
+{
+    for (const Case& each : kCases) {
+        std::vector<Interface> broken{healthy_port()};
+        each.breaks(broken.front());
+        EXPECT_THAT(
+            of_rule(lint(broken), each.rule),
+            Contains(AllOf(Field(&Finding::what, HasSubstr(each.what)), Field(&Finding::interface, "eth0"),
+                           Field(&Finding::command, HasSubstr(each.command)), Field(&Finding::why, Not(IsEmpty())))))
+            << each.rule;
+        std::vector<Interface> kept{healthy_port()};
+        each.keeps(kept.front());
+        EXPECT_THAT(of_rule(lint(kept), each.rule), IsEmpty()) << each.rule;
+    }
+}
+
+TEST(PortLint, HasACaseForEachRule)
+{
+    std::set<std::string_view> tried{"alike"};
+    for (const Case& each : kCases) {
+        tried.insert(each.rule);
+    }
+    for (const auto rule : rule_names()) {
+        EXPECT_TRUE(tried.contains(rule)) << rule;
+    }
+}
+
+TEST(PortLint, NamesThePortThatIsUnlikeTheOthersOfItsKind)
+{
+    std::vector<Interface> host(3, healthy_port());
+    host[1].name = "eth1";
+    host[2].name = "eth2";
+    EXPECT_THAT(lint(host), IsEmpty());
+    host[1].settings.apps.push_back({dcb::Selector::Dscp, 50, 5});
+    const auto findings = lint(host);
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings.front().rule, "alike");
+    EXPECT_EQ(findings.front().interface, "eth1");
+    EXPECT_EQ(findings.front().command,
+              "dcb app flush dev eth1 dscp-prio && dcb app add dev eth1 dscp-prio 26:3 34:4 48:6");
+    host[1].driver = "bnxt_en";
+    EXPECT_THAT(lint(host), IsEmpty()) << "another vendor's card cannot be set the same";
+}
+
+TEST(PortLint, SaysNothingOfAPortWithoutSettings)
+{
+    std::vector<Interface> host{healthy_port()};
+    host.front().settings = {};
+    EXPECT_THAT(lint(host), IsEmpty());
+}
+
+}    // namespace
+}    // namespace rdmaqos::port_lint
