@@ -122,7 +122,8 @@ struct Table<Finding> {
         key_unless_empty<&F::device>("device", "name/port; not where the device is known anyway"),
         key_unless_empty<&F::kind>(
             "kind", "`no-scheduling`, `folded`, `cap-lost`, `share-error`, `min-rate-missed`, `budget-exceeded`, "
-                    "`no-leaf`, `cap-above-link`, `queue-pair-limit`, `not-supported`; `attach-mode`: what the "
+                    "`no-leaf`, `cap-above-link`, `queue-pair-limit`, `not-supported`, `traffic-class`; `attach-mode`: "
+                    "what the "
                     "self-test found, such as a number that holds in attach mode `per-process`"),
         key_unless_empty<&F::severity>("severity", "`error`, which can refuse a policy, or `warning`"),
         key_unless_empty<&F::verdict>("verdict",

@@ -93,8 +93,8 @@ struct ClassUse {
 };
 
 struct Plan {
-    // What the port shall be set to. Equal to what it was before where nothing is to be written; PFC, buffers and DCBX
-    // always are as they were.
+    // What the port shall be set to. Equal to what it was before where nothing is to be written; PFC and buffers always
+    // are as they were.
     dcb::PortSettings wanted;
     bool has_classes = false;    // something is to be written
     std::array<ClassUse, dcb::kTrafficClasses> uses;

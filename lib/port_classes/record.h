@@ -4,6 +4,7 @@
 //     port-classes 1
 //     driver mlx5_core
 //     dcbx host ieee
+//     max-rates
 //     ets 8
 //     class 0 ets 100 unlimited
 //     ...
@@ -13,7 +14,7 @@
 //     pfc 8 3 5
 //     end
 //
-// PFC and DCBX are in it to be compared; we do not set them. Buffers are not.
+// Rates are in kbit/s. PFC is in it to be compared; we do not set it. Buffers are not in it.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +35,7 @@ struct Record {
 
 [[nodiscard]] std::string to_text(const Record& record);
 
-inline constexpr std::size_t kLongestRecord = 8192;    // bytes
+inline constexpr std::size_t kLongestRecord = 65536;    // bytes
 // Of any bytes: a record, whole and consistent, or what is wrong with it. What to_text() writes is read as it was.
 [[nodiscard]] Result<Record> parse_record(std::string_view text);
 

@@ -1,4 +1,4 @@
-// What the driver of a port accepts, as far as traffic classes are planned by it.
+// What a driver of a port accepts, as far as planning goes by it: its row of lib/dcb, and what follows from that.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/base/units.h"
+#include "lib/dcb/driver.h"
 
 namespace rdmaqos::port_classes {
 
@@ -23,38 +24,26 @@ struct RateSteps {
     friend bool operator==(const RateSteps&, const RateSteps&) = default;
 };
 
-// What a set does besides what it says, in words, to stand behind "this": "takes the link down for about 3 s". Empty:
-// nothing that anybody would notice.
-struct Disruptions {
-    std::string ets;
-    std::string max_rates;
-    std::string app;          // each entry that is set or deleted
-    std::string first_app;    // besides: the first entry with a DSCP
-    std::string last_app;     // besides: its last one is deleted
-
-    friend bool operator==(const Disruptions&, const Disruptions&) = default;
-};
-
 struct Rules {
     std::string driver;    // "mlx5_core"
     bool sets_ets = true;
-    bool sets_dscp = true;              // entries of the application table for a DSCP
-    bool deletes_dscp = true;           // they can be deleted, too
-    bool sum_is_100 = true;             // else: the weights sum to 100 or less
-    bool has_strict = true;             // a class can be strict
-    bool zero_weights = true;           // a class that divides by weight can have none
-    bool priority_is_class = false;     // priority p is in class p, always
-    bool contiguous_classes = false;    // class 0 to the highest in use, none left out
-    bool delete_before_remap = false;
-    bool first_app_resets_ets = false;    // so the first DSCP is mapped before weights are set
+    bool sets_dscp = true;                // entries of the application table for a DSCP
+    bool deletes_dscp = true;             // they can be deleted, too
+    bool replaces_dscp = true;            // an entry that is set replaces the one of its DSCP; else delete that before
+    bool has_strict = true;               // a class can be strict
+    bool zero_weights = true;             // a class that divides by weight can have none
+    bool priority_is_class = false;       // of a DSCP: it is in the class with the number of its priority
+    bool contiguous_classes = false;      // class 0 to the highest in use, none left out
+    bool first_app_resets_ets = false;    // and the last one that is deleted; so weights are set behind them
     // What a DSCP that has no entry gets is not known (the firmware's map), and may be a priority that we use.
     bool unlisted_unknown = false;
-    bool needs_host_dcbx = false;          // nothing can be set while the firmware or a daemon negotiates
+    dcb::HostDcbx host_dcbx = dcb::HostDcbx::Always;
     std::optional<RateSteps> max_rates;    // empty: a class cannot have one
-    Disruptions disruptions;
-
-    friend bool operator==(const Rules&, const Rules&) = default;
+    dcb::Disruptions disrupts;
 };
+
+// Of a driver that has no row: `nullptr`, which sets nothing.
+[[nodiscard]] Rules rules_of(const dcb::Driver* driver);
 
 // A maximum rate as the driver has it: the largest that is not above. Nothing below the lowest step.
 [[nodiscard]] std::optional<Bandwidth> rounded_down(const RateSteps& steps, Bandwidth rate);

@@ -1,57 +1,30 @@
-// From what a port is set to, to what it shall be set to: single sets, in an order in which traffic loses its class for
-// as short as possible. After each step, also if the daemon is killed behind it, difference() of what the port then has
-// continues to the same end.
+// From what a port is set to, to what it shall be set to: single writes, in an order in which traffic loses its class
+// for as short as possible. After each step, also if the daemon is killed behind it, difference() of what the port then
+// has continues to the same end.
 //
-//     ETS and maximum rates first, then the entries of the application table that are set, then those that are deleted.
-//     Where the first entry of a DSCP resets ETS, that entry comes before.
+//     The mode of DCBX, ETS and maximum rates first, then the entries of the application table that are set, then those
+//     that are deleted. Where the first or the last entry of a DSCP resets ETS, that entry comes before ETS.
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "lib/dcb/port.h"
 #include "lib/dcb/port_settings.h"
 #include "lib/port_classes/rules.h"
 
 namespace rdmaqos::port_classes {
 
-struct SetEts {
-    dcb::Ets ets;    // classes, weights and the class of each priority; maximum rates are not meant
-
-    friend bool operator==(const SetEts&, const SetEts&) = default;
-};
-
-struct SetMaxRates {
-    dcb::Ets ets;    // only the maximum rates are meant; empty: none
-
-    friend bool operator==(const SetMaxRates&, const SetMaxRates&) = default;
-};
-
-struct SetApp {
-    dcb::AppEntry entry;    // replaces what its DSCP had, unless the driver needs that deleted first
-
-    friend bool operator==(const SetApp&, const SetApp&) = default;
-};
-
-struct DeleteApp {
-    dcb::AppEntry entry;
-
-    friend bool operator==(const DeleteApp&, const DeleteApp&) = default;
-};
-
-using Set = std::variant<SetEts, SetMaxRates, SetApp, DeleteApp>;
-
 struct Step {
-    Set set;
+    dcb::Write write;
     std::string words;         // "maps DSCP 10 to priority 3"
-    std::string disruption;    // "takes the link down for about 3 s"; empty: none
+    std::string disruption;    // "takes the link down and up"; empty: none
 
     friend bool operator==(const Step&, const Step&) = default;
 };
 
-// Empty: nothing is to be done. What a driver cannot set (PFC, buffers, DCBX, entries with another selector than the
-// DSCP) is not compared.
+// Empty: nothing is to be done. What a driver cannot set, and what we do not (PFC, buffers, entries with another
+// selector than the DSCP, weights of classes that do not divide by weight), is not compared.
 [[nodiscard]] std::vector<Step> difference(const dcb::PortSettings& present, const dcb::PortSettings& wanted,
                                            const Rules& rules);
 
@@ -59,7 +32,7 @@ struct Step {
 [[nodiscard]] std::vector<Step> restore(const dcb::PortSettings& present, const dcb::PortSettings& before,
                                         const Rules& rules);
 
-// What the port has after a step that the driver took: what is expected when it is read back.
-[[nodiscard]] dcb::PortSettings after(dcb::PortSettings present, const Set& set, const Rules& rules);
+// What the port has after a write that the driver took: what is expected when it is read back.
+[[nodiscard]] dcb::PortSettings after(dcb::PortSettings present, const dcb::Write& write, const Rules& rules);
 
 }    // namespace rdmaqos::port_classes

@@ -119,6 +119,8 @@ std::string_view to_string(FindingKind kind)
         return "queue-pair-limit";
     case FindingKind::NotSupported:
         return "not-supported";
+    case FindingKind::TrafficClass:
+        return "traffic-class";
     }
     return "unknown";
 }
@@ -138,6 +140,7 @@ std::string to_string(const Finding& finding)
     case FindingKind::BudgetExceeded:
     case FindingKind::CapAboveLink:
     case FindingKind::QueuePairLimit:
+    case FindingKind::TrafficClass:
         break;
     }
     return fmt::format("{}: requested {}, achievable {}: {}", finding.path.text(), finding.requested,

@@ -119,6 +119,7 @@ enum class FindingKind : std::uint8_t {
     CapAboveLink,      // max-rate above the port's speed: has no effect
     QueuePairLimit,    // of each queue pair: not held, or not as asked, for some types
     NotSupported,      // shares, caps or a responder leaf are not supported
+    TrafficClass,      // the traffic classes of the port: lib/port_classes
 };
 
 [[nodiscard]] std::string_view to_string(FindingKind kind);    // "cap-lost"
