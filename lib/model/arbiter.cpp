@@ -43,14 +43,51 @@ void Arbiter::Bucket::begin(Time from)
     }
 }
 
-Arbiter::Arbiter(Time burst) : burst_(burst) {}
+void Arbiter::Rate::set_cap(std::optional<Bandwidth> to, Time now)
+{
+    if (std::exchange(cap, to) != to) {
+        bucket = {now};
+    }
+}
+
+Arbiter::Arbiter(Time burst) : burst_(burst)
+{
+    port_.link.rate = &port_.speed;
+    for (std::size_t rank = 0; rank < kRanks; ++rank) {
+        port_.ranks.at(rank).rank = static_cast<unsigned>(rank);
+        port_.ranks.at(rank).rate = &port_.rates_of_ranks.at(rank);
+        hang(port_.ranks.at(rank), port_.link);
+    }
+    for (std::size_t number = 0; number < kPortClasses; ++number) {
+        port_.classes.at(number).rate = &port_.rates_of_classes.at(number);
+    }
+    set_classes({});
+}
 
 Arbiter::~Arbiter() = default;
 
-Arbiter::Node& Arbiter::node(ElementNumber number)
+Arbiter::ElementNumber Arbiter::parent_of(ElementNumber number, const Element& element) const
+{
+    const ElementNumber wanted = element.settings.parent;
+    return wanted != number && elements_.contains(wanted) ? wanted : 0;
+}
+
+Arbiter::Node& Arbiter::node(std::uint8_t port_class, ElementNumber number)
 {
     const auto found = elements_.find(number);
-    return found == elements_.end() ? root_ : *found->second;
+    if (found == elements_.end()) {
+        return port_.classes.at(port_class);
+    }
+    Element& element = found->second;
+    auto& place = element.in_class.at(port_class);
+    if (!place) {
+        place = std::make_unique<Node>();
+        place->number = number;
+        place->rate = &element.rate;
+        place->share = std::max(1U, element.settings.share);
+        hang(*place, node(port_class, parent_of(number, element)));
+    }
+    return *place;
 }
 
 void Arbiter::begin(Sibling& child)
@@ -60,7 +97,9 @@ void Arbiter::begin(Sibling& child)
     }
     Node& parent = *child.parent;
     child.virtual_time = std::max(child.virtual_time, parent.virtual_time_of_children);
-    child.bucket.begin(now_);
+    if (child.rate->competing++ == 0) {
+        child.rate->bucket.begin(now_);
+    }
     child.place = parent.competing.size();
     parent.competing.push_back(&child);
     begin(parent);
@@ -77,8 +116,28 @@ void Arbiter::end(Sibling& child)
     last->place = child.place;
     parent.competing.pop_back();
     child.place.reset();
+    --child.rate->competing;
     if (parent.competing.empty()) {
         end(parent);
+    }
+}
+
+void Arbiter::count_backlogged(Node* from, std::size_t flows, Time since)
+{
+    for (Node* above = from; above != nullptr && flows > 0; above = above->parent) {
+        above->backlogged += flows;
+        if (above->rate->backlogged == 0) {
+            above->rate->bucket.begin(since);
+        }
+        above->rate->backlogged += flows;
+    }
+}
+
+void Arbiter::discount_backlogged(Node* from, std::size_t flows)
+{
+    for (Node* above = from; above != nullptr; above = above->parent) {
+        above->backlogged -= flows;
+        above->rate->backlogged -= flows;
     }
 }
 
@@ -90,93 +149,91 @@ void Arbiter::hang(Sibling& child, Node& parent)
     const bool competes = child.place.has_value();
     const std::size_t backlogged = child.flow ? (child.is_backlogged ? 1 : 0) : static_cast<Node&>(child).backlogged;
     end(child);
-    for (Node* above = child.parent; above != nullptr; above = above->parent) {
-        above->backlogged -= backlogged;
-    }
+    discount_backlogged(child.parent, backlogged);
     child.parent = &parent;
     child.virtual_time = parent.virtual_time_of_children;
     if (competes) {
         begin(child);
     }
-    for (Node* above = &parent; above != nullptr && backlogged > 0; above = above->parent) {
-        if (above->backlogged == 0) {
-            above->bucket.begin(now_);
-        }
-        above->backlogged += backlogged;
-    }
+    count_backlogged(&parent, backlogged, now_);
 }
 
 void Arbiter::enter(Sibling& child, Time late)
 {
-    child.bucket.begin(now_ - late);
-    for (Node* above = child.parent; above != nullptr; above = above->parent) {
-        if (above->backlogged++ == 0) {
-            above->bucket.begin(now_ - late);
-        }
-    }
+    child.rate->bucket.begin(now_ - late);
+    count_backlogged(child.parent, 1, now_ - late);
 }
 
 void Arbiter::leave(Sibling& child)
 {
-    for (Node* above = child.parent; above != nullptr; above = above->parent) {
-        --above->backlogged;
-    }
+    discount_backlogged(child.parent, 1);
 }
 
 void Arbiter::set_link(Bandwidth speed)
 {
-    if (std::exchange(root_.cap, speed) != speed) {
-        root_.bucket = {now_};
+    port_.speed.set_cap(speed, now_);
+}
+
+void Arbiter::set_classes(const PortClasses& port)
+{
+    for (std::size_t number = 0; number < kPortClasses; ++number) {
+        Node& at = port_.classes.at(number);
+        at.share = weight_of(port.classes.at(number));
+        at.rate->set_cap(port.classes.at(number).max_rate, now_);
+        hang(at, port_.ranks.at(rank_of(port, number)));
     }
 }
 
 void Arbiter::set_elements(const std::map<ElementNumber, ElementSettings>& elements)
 {
-    for (const auto& [number, settings] : elements) {
-        auto& element = elements_[number];
-        if (!element) {
-            element = std::make_unique<Node>();
-            element->number = number;
+    // What is gone stays until nothing hangs from it.
+    std::map<ElementNumber, Element> gone;
+    for (auto at = elements_.begin(); at != elements_.end();) {
+        const auto here = at++;
+        if (!elements.contains(here->first)) {
+            gone.insert(elements_.extract(here));
         }
     }
-    const auto parent_of = [&](ElementNumber number) -> Node& {
-        const ElementNumber wanted = elements.at(number).parent;
-        return elements.contains(wanted) && wanted != number ? node(wanted) : root_;
-    };
-    // First all that move, so that none is ever below itself.
     for (const auto& [number, settings] : elements) {
-        Node& element = *elements_.at(number);
-        if (element.parent != &parent_of(number)) {
-            hang(element, root_);
+        Element& element = elements_[number];
+        element.settings = settings;
+        element.rate.set_cap(settings.cap, now_);
+    }
+    // First all that move, so that none is ever below itself.
+    for (auto& [number, element] : elements_) {
+        const auto above = elements_.find(parent_of(number, element));
+        for (std::uint8_t port_class = 0; port_class < kPortClasses; ++port_class) {
+            Node* const place = element.in_class.at(port_class).get();
+            Node* const wanted = above == elements_.end() ? &port_.classes.at(port_class)
+                                                          : above->second.in_class.at(port_class).get();
+            if (place != nullptr && place->parent != wanted) {
+                hang(*place, port_.classes.at(port_class));
+            }
         }
     }
     for (auto& [number, element] : elements_) {
-        const auto wanted = elements.find(number);
-        if (wanted == elements.end()) {
-            continue;
+        for (std::uint8_t port_class = 0; port_class < kPortClasses; ++port_class) {
+            if (Node* const place = element.in_class.at(port_class).get(); place != nullptr) {
+                place->share = std::max(1U, element.settings.share);
+                hang(*place, node(port_class, parent_of(number, element)));
+            }
         }
-        element->share = std::max(1U, wanted->second.share);
-        if (std::exchange(element->cap, wanted->second.cap) != wanted->second.cap) {
-            element->bucket = {now_};
-        }
-        hang(*element, parent_of(number));
     }
     for (auto& [number, flow] : flows_) {
-        if (flow.parent != &root_ && !elements.contains(flow.parent->number)) {
-            hang(flow, root_);
+        if (gone.contains(flow.parent->number)) {
+            hang(flow, port_.classes.at(flow.port_class));
         }
     }
-    std::erase_if(elements_, [&](const auto& entry) { return !elements.contains(entry.first); });
 }
 
-void Arbiter::set_flow(FlowNumber number, ElementNumber leaf, std::optional<Bandwidth> cap)
+void Arbiter::set_flow(FlowNumber number, ElementNumber leaf, std::optional<Bandwidth> cap, std::uint8_t port_class)
 {
-    Sibling& flow = flows_[number];
+    Flow& flow = flows_[number];
     flow.flow = number;
-    if (std::exchange(flow.cap, cap) != cap) {
-        flow.bucket = {now_};
-    }
-    hang(flow, node(leaf));
+    flow.rate = &flow.own;
+    flow.own.set_cap(cap, now_);
+    flow.port_class = port_class;
+    hang(flow, node(port_class, leaf));
 }
 
 void Arbiter::remove_flow(FlowNumber number)
@@ -247,28 +304,32 @@ void Arbiter::forget_those_that_did_not_come()
 
 bool Arbiter::is_held(Sibling& child, Time& next) const
 {
-    if (!child.cap || child.bucket.full_until <= now_) {
+    Bucket& bucket = child.rate->bucket;
+    if (!child.rate->cap || bucket.full_until <= now_) {
         return false;
     }
-    child.bucket.is_short = now_ >= child.bucket.patient_from;
-    next = std::min(next, child.bucket.full_until);
+    bucket.is_short = now_ >= bucket.patient_from;
+    next = std::min(next, bucket.full_until);
     return true;
 }
 
 Arbiter::Outcome Arbiter::choose(Node& at, bool rate_is_short, Choice& choice) const
 {
-    rate_is_short = rate_is_short || at.bucket.is_short;
+    rate_is_short = rate_is_short || at.rate->bucket.is_short;
     // The earliest may be held by a cap, its own or those of all below it: then the next one is asked.
     std::set<const Sibling*> passed;
     const auto is_away = [&](const Sibling& child) {
         return child.flow && !child.is_backlogged && !(rate_is_short && child.expected_until > now_);
+    };
+    const auto is_before = [](const Sibling& child, const Sibling& other) {
+        return child.rank != other.rank ? child.rank > other.rank : child.virtual_time < other.virtual_time;
     };
     while (true) {
         Sibling* first = nullptr;
         for (Sibling* child : at.competing) {
             if (is_away(*child) || is_held(*child, choice.next)) {
                 child->virtual_time = std::max(child->virtual_time, at.virtual_time_of_children);
-            } else if ((first == nullptr || child->virtual_time < first->virtual_time) && !passed.contains(child)) {
+            } else if ((first == nullptr || is_before(*child, *first)) && !passed.contains(child)) {
                 first = child;
             }
         }
@@ -278,7 +339,7 @@ Arbiter::Outcome Arbiter::choose(Node& at, bool rate_is_short, Choice& choice) c
         if (!first->flow) {
             const Outcome outcome = choose(static_cast<Node&>(*first), rate_is_short, choice);
             // An element that its own cap holds back gives its time away while it waits: it will catch up.
-            if (outcome == Outcome::Found || (outcome == Outcome::Await && !first->bucket.is_short)) {
+            if (outcome == Outcome::Found || (outcome == Outcome::Await && !first->rate->bucket.is_short)) {
                 return outcome;
             }
         } else if (first->is_backlogged) {
@@ -297,12 +358,12 @@ Arbiter::Turn Arbiter::turn(Time now)
 {
     now_ = now;
     forget_those_that_did_not_come();
-    if (root_.backlogged == 0) {
+    if (port_.link.backlogged == 0) {
         return {};
     }
     Choice choice;
-    if (!is_held(root_, choice.next)) {
-        static_cast<void>(choose(root_, false, choice));
+    if (!is_held(port_.link, choice.next)) {
+        static_cast<void>(choose(port_.link, false, choice));
     }
     Turn turn;
     if (choice.awaited != nullptr) {
@@ -326,13 +387,12 @@ Arbiter::Time Arbiter::sent(FlowNumber number, std::size_t bytes, Time now)
         return left;
     }
     for (Sibling* child = &flow->second; child != nullptr; child = child->parent) {
-        if (child->cap) {
-            child->bucket.charge(bytes, *child->cap, now, burst_);
-            left = std::max(left, child->bucket.full_until);
+        Rate& rate = *child->rate;
+        if (rate.cap) {
+            rate.bucket.charge(bytes, *rate.cap, now, burst_);
+            left = std::max(left, rate.bucket.full_until);
         }
-        if (!child->flow) {
-            static_cast<Node*>(child)->bytes += bytes;
-        }
+        rate.bytes += bytes;
         if (child->parent != nullptr) {
             child->parent->virtual_time_of_children = child->virtual_time;
             child->virtual_time += (std::uint64_t{bytes} << kFraction) / child->share;
@@ -347,10 +407,10 @@ bool Arbiter::has_idle_rate(FlowNumber number, std::size_t bytes, Time least) co
     if (flow == flows_.end() || flow->second.is_backlogged) {
         return false;
     }
-    const auto is_slow = [&](const Sibling& at) { return at.cap && time_for(bytes, *at.cap) >= least; };
+    const auto is_slow = [&](const Sibling& at) { return at.rate->cap && time_for(bytes, *at.rate->cap) >= least; };
     bool is_idle = is_slow(flow->second);
     for (const Node* above = flow->second.parent; above != nullptr; above = above->parent) {
-        is_idle = is_idle || (above->backlogged == 0 && is_slow(*above));
+        is_idle = is_idle || (above->rate->backlogged == 0 && is_slow(*above));
     }
     return is_idle;
 }
@@ -359,7 +419,16 @@ std::map<Arbiter::ElementNumber, std::uint64_t> Arbiter::bytes_of_elements() con
 {
     std::map<ElementNumber, std::uint64_t> bytes;
     for (const auto& [number, element] : elements_) {
-        bytes.emplace(number, element->bytes);
+        bytes.emplace(number, element.rate.bytes);
+    }
+    return bytes;
+}
+
+std::array<std::uint64_t, kPortClasses> Arbiter::bytes_of_classes() const
+{
+    std::array<std::uint64_t, kPortClasses> bytes{};
+    for (std::size_t number = 0; number < kPortClasses; ++number) {
+        bytes.at(number) = port_.rates_of_classes.at(number).bytes;
     }
     return bytes;
 }

@@ -11,11 +11,19 @@
 // Such a flow keeps its place. Where a rate holds back those that compete with it, they wait for it, no longer than can
 // be caught up with. Without this, a sender that is off the processor more often gets less than its share.
 //
-// In the long run this gives every element what the solver says (solver.h), whatever the size of the pieces.
+// Above the tree are the traffic classes of the port (port_classes.h): a class of a higher rank is first, those of one
+// rank share as siblings do. An element has a place in each class in which something below it is, with a virtual time
+// there; its cap is one for all of them.
+//
+//     the link ─▶ a rank ─▶ a class of it ─▶ elements ─▶ a flow
+//
+// In the long run this gives every element what the solver says (solver.h, class_solver.h), whatever the size of the
+// pieces. Where classes compete for one cap, the sum agrees, and the parts need not.
 //
 // Time is the caller's: any clock that does not go back. Not thread-safe.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +35,7 @@
 #include <vector>
 
 #include "lib/base/units.h"
+#include "lib/model/port_classes.h"
 
 namespace rdmaqos {
 
@@ -53,8 +62,10 @@ public:
     void set_link(Bandwidth speed);
     // All that there are. Flows in an element that is gone are the link's own children from now on.
     void set_elements(const std::map<ElementNumber, ElementSettings>& elements);
-    // Adds the flow, or changes it. `leaf` not there: as 0.
-    void set_flow(FlowNumber number, ElementNumber leaf, std::optional<Bandwidth> cap);
+    // All in class 0 until it is called.
+    void set_classes(const PortClasses& port);
+    // Adds the flow, or changes it. `leaf` not there: as 0. `port_class`: below kPortClasses.
+    void set_flow(FlowNumber number, ElementNumber leaf, std::optional<Bandwidth> cap, std::uint8_t port_class = 0);
     void remove_flow(FlowNumber number);
     // Whether it has something to send. `late`: if it was expected, for how long its program had no processor to post
     // this with. So much of the time in which nobody used a rate above it can be caught up with.
@@ -76,6 +87,7 @@ public:
     [[nodiscard]] bool has_idle_rate(FlowNumber number, std::size_t bytes, Time least) const;
     // What was sent below each element since it came.
     [[nodiscard]] std::map<ElementNumber, std::uint64_t> bytes_of_elements() const;
+    [[nodiscard]] std::array<std::uint64_t, kPortClasses> bytes_of_classes() const;
 
 private:
     struct Bucket {
@@ -92,12 +104,23 @@ private:
         void begin(Time from);
     };
 
+    // What holds a flow, or all places of an element.
+    struct Rate {
+        std::optional<Bandwidth> cap;
+        Bucket bucket;
+        std::size_t competing = 0;     // its places that compete
+        std::size_t backlogged = 0;    // flows below it
+        std::uint64_t bytes = 0;       // sent below it
+
+        // Another one begins anew.
+        void set_cap(std::optional<Bandwidth> to, Time now);
+    };
     struct Node;
     struct Sibling {
         Node* parent = nullptr;
+        unsigned rank = 0;    // higher ones are first
         std::uint32_t share = 1;
-        std::optional<Bandwidth> cap;
-        Bucket bucket;
+        Rate* rate = nullptr;
         std::uint64_t virtual_time = 0;
         std::optional<std::size_t> place;    // among the children of its parent that compete
         std::optional<FlowNumber> flow;      // empty: an element
@@ -105,12 +128,31 @@ private:
         Time expected_until{0};
         bool is_in_queue = false;    // expected_
     };
+    // The link, a rank, a class, or the place of an element in a class.
     struct Node : Sibling {
-        ElementNumber number = 0;
+        ElementNumber number = 0;    // 0: no element
         std::uint64_t virtual_time_of_children = 0;
-        std::uint64_t bytes = 0;
         std::size_t backlogged = 0;    // flows below it
         std::vector<Sibling*> competing;
+    };
+    struct Flow : Sibling {
+        Rate own;
+        std::uint8_t port_class = 0;
+    };
+    struct Element {
+        ElementSettings settings;
+        Rate rate;
+        std::array<std::unique_ptr<Node>, kPortClasses> in_class;    // null: nothing was there yet
+    };
+    static constexpr std::size_t kRanks = kPortClasses + 2;
+    // What is always there, with the rate of each.
+    struct Port {
+        Node link;
+        Rate speed;
+        std::array<Node, kRanks> ranks;
+        std::array<Rate, kRanks> rates_of_ranks;    // without a cap
+        std::array<Node, kPortClasses> classes;
+        std::array<Rate, kPortClasses> rates_of_classes;
     };
     struct Choice {
         Sibling* flow = nullptr;
@@ -118,10 +160,14 @@ private:
         Time next = Time::max();       // when the first of those that a rate holds may send
     };
 
-    [[nodiscard]] Node& node(ElementNumber number);
+    // The place of an element in a class, made if need be; of one that is not there, the class.
+    [[nodiscard]] Node& node(std::uint8_t port_class, ElementNumber number);
+    [[nodiscard]] ElementNumber parent_of(ElementNumber number, const Element& element) const;
+    static void count_backlogged(Node* from, std::size_t flows, Time since);
     void hang(Sibling& child, Node& parent);
     void begin(Sibling& child);
     static void end(Sibling& child);
+    static void discount_backlogged(Node* from, std::size_t flows);
     // One more flow at or below `child` has something to send.
     void enter(Sibling& child, Time late);
     static void leave(Sibling& child);
@@ -134,9 +180,9 @@ private:
 
     const Time burst_;
     Time now_{0};    // as last given
-    Node root_;      // whose cap is the link's speed
-    std::map<ElementNumber, std::unique_ptr<Node>> elements_;
-    std::map<FlowNumber, Sibling> flows_;
+    Port port_;
+    std::map<ElementNumber, Element> elements_;
+    std::map<FlowNumber, Flow> flows_;
     // Those that are expected, or were, by when to look at them again.
     std::deque<std::pair<Time, FlowNumber>> expected_;
 };

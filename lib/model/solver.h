@@ -39,12 +39,14 @@ enum class Bottleneck : std::uint8_t {
     Demand,    // gets all it asks for
     Cap,       // the max_rate of the element at `bottleneck_at`, its own or one above
     Link,      // the port's speed
+    Class,     // the maximum rate of the traffic class `bottleneck_class` of the port (class_solver.h)
 };
 
 struct Allocation {
     double kbps = 0;
     Bottleneck bottleneck = Bottleneck::Demand;
     ElementPath bottleneck_at;    // of a cap; empty otherwise
+    std::uint8_t bottleneck_class = 0;
 
     // Rounded down to whole kbit/s (after 1e-3 kbit/s of tolerance, so that thirds that add up stay whole).
     [[nodiscard]] Bandwidth rate() const;

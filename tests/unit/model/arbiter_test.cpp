@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include "lib/model/class_solver.h"
 #include "lib/model/solver.h"
 #include "tests/unit/model/random_tree.h"
 #include "tests/unit/model/trees.h"
@@ -28,10 +29,11 @@ public:
     explicit Load(Bandwidth link = kGigabit) : link_(link) { arbiter.set_link(link); }
 
     void add(Arbiter::FlowNumber number, Arbiter::ElementNumber leaf, std::size_t piece = 4096,
-             std::optional<Bandwidth> demand = std::nullopt, std::optional<Bandwidth> cap = std::nullopt)
+             std::optional<Bandwidth> demand = std::nullopt, std::optional<Bandwidth> cap = std::nullopt,
+             std::uint8_t port_class = 0)
     {
         flows_[number] = {piece, demand, 0, 0};
-        arbiter.set_flow(number, leaf, cap);
+        arbiter.set_flow(number, leaf, cap, port_class);
         arbiter.set_backlogged(number, !demand, now);
     }
     void stop(Arbiter::FlowNumber number)
@@ -577,6 +579,151 @@ TEST(Arbiter, AgreesWithTheSolverOnRandomTrees)
         load.run(300ms);
         const auto rates = load.rates();
         for (const auto& [path, allocation] : solve(random.tree, kGigabit, random.demands)) {
+            if (const auto rate = rates.find(numbers.at(path)); rate != rates.end()) {
+                RC_LOG() << path.text() << ": " << rate->second << " instead of " << allocation.kbps / 1e3 << '\n';
+                RC_ASSERT(std::abs(rate->second - allocation.kbps / 1e3) < 20);
+            }
+        }
+    }));
+}
+
+// ---- traffic classes of the port ----
+
+using test::classes_of;
+
+void add_to_class(Load& load, Arbiter::FlowNumber number, Arbiter::ElementNumber leaf, std::uint8_t port_class,
+                  std::size_t piece = 4096, std::optional<Bandwidth> demand = std::nullopt)
+{
+    load.add(number, leaf, piece, demand, std::nullopt, port_class);
+}
+
+// As in attach mode per-process: two trees that are alike to the device.
+TEST(ArbiterClasses, WeightsHoldBetweenTrees)
+{
+    Load load;
+    load.arbiter.set_elements({{1, {0, 1, {}}}, {11, {1, 70, {}}}, {2, {0, 1, {}}}, {21, {2, 30, {}}}});
+    load.add(1, 11);
+    load.add(2, 21);
+    load.run(100ms);
+    EXPECT_NEAR(load.rates().at(1), 500, 10) << "in one class";
+    load.arbiter.set_classes(classes_of({{false, 30, {}}, {false, 70, {}}}));
+    load.arbiter.set_flow(1, 11, std::nullopt, 1);
+    load.run(1s);
+    const auto rates = load.rates();
+    EXPECT_NEAR(rates.at(1), 700, 5);
+    EXPECT_NEAR(rates.at(2), 300, 5);
+    const auto bytes = load.arbiter.bytes_of_classes();
+    EXPECT_EQ(bytes.at(1) + bytes.at(0),
+              load.arbiter.bytes_of_elements().at(1) + load.arbiter.bytes_of_elements().at(2));
+    load.arbiter.set_classes(classes_of({{false, 60, {}}, {false, 40, {}}}));
+    load.run(1s);
+    EXPECT_NEAR(load.rates().at(1), 400, 5) << "at once";
+}
+
+TEST(ArbiterClasses, StrictOnesAreFirstAndTheHighestNumberFirstOfThem)
+{
+    Load load;
+    load.arbiter.set_classes(classes_of({{false, 100, {}}, {true, 0, {}}, {true, 0, {}}, {false, 0, {}}}));
+    add_to_class(load, 1, 0, 0);
+    add_to_class(load, 2, 0, 1, 4096, Bandwidth::from_mbps(300));
+    add_to_class(load, 3, 0, 2, 4096, Bandwidth::from_mbps(500));
+    add_to_class(load, 4, 0, 3);
+    load.run(1s);
+    auto rates = load.rates();
+    EXPECT_NEAR(rates.at(3), 500, 5);
+    EXPECT_NEAR(rates.at(2), 300, 5);
+    EXPECT_NEAR(rates.at(1), 200, 5);
+    EXPECT_NEAR(rates.at(4), 0, 1) << "without a weight: what others leave";
+    load.stop(1);
+    load.run(1s);
+    EXPECT_NEAR(load.rates().at(4), 200, 5);
+}
+
+TEST(ArbiterClasses, AMaximumRateHoldsAllOfAClass)
+{
+    Load load;
+    load.arbiter.set_classes(classes_of({{false, 50, {}}, {false, 50, Bandwidth::from_mbps(100)}}));
+    add_to_class(load, 1, 0, 0);
+    add_to_class(load, 2, 0, 1);
+    add_to_class(load, 3, 0, 1);
+    load.run(1s);
+    const auto rates = load.rates();
+    EXPECT_NEAR(rates.at(1), 900, 5);
+    EXPECT_NEAR(rates.at(2), 50, 2);
+    EXPECT_NEAR(rates.at(3), 50, 2);
+}
+
+TEST(ArbiterClasses, ACapHoldsForAnElementInAllClassesTogether)
+{
+    Load load;
+    load.arbiter.set_classes(classes_of({{false, 50, {}}, {false, 50, {}}}));
+    load.arbiter.set_elements({{1, {0, 1, Bandwidth::from_mbps(200)}}, {2, {1, 1, {}}}});
+    add_to_class(load, 1, 2, 0);
+    add_to_class(load, 2, 1, 1);
+    add_to_class(load, 3, 0, 0);
+    load.run(1s);
+    const auto rates = load.rates();
+    EXPECT_NEAR(rates.at(1) + rates.at(2), 200, 3);
+    EXPECT_NEAR(rates.at(3), 800, 5);
+}
+
+TEST(ArbiterClasses, AnElementThatGoesLeavesItsFlowsToTheirClass)
+{
+    Load load;
+    load.arbiter.set_classes(classes_of({{false, 20, {}}, {false, 80, {}}}));
+    load.arbiter.set_elements({{1, {0, 1, {}}}, {2, {1, 1, Bandwidth::from_mbps(100)}}, {3, {2, 1, {}}}});
+    add_to_class(load, 1, 2, 1);
+    add_to_class(load, 2, 3, 1);
+    add_to_class(load, 3, 3, 0);
+    load.run(100ms);
+    load.arbiter.set_elements({{3, {0, 1, {}}}});
+    static_cast<void>(load.rates());
+    load.run(100ms);
+    const auto rates = load.rates();
+    EXPECT_NEAR(rates.at(1), 400, 10);
+    EXPECT_NEAR(rates.at(2), 400, 10);
+    EXPECT_NEAR(rates.at(3), 200, 10);
+    for (const Arbiter::FlowNumber flow : {1, 2, 3}) {
+        load.stop(flow);
+    }
+    EXPECT_FALSE(load.arbiter.turn(load.now).flow);
+    EXPECT_FALSE(load.arbiter.turn(load.now).next) << "nobody is counted that is not there";
+}
+
+// What is allowed: 2 % of the link. No cap is of an element that is in several classes.
+TEST(ArbiterClasses, AgreeWithTheSolverOnRandomTrees)
+{
+    EXPECT_TRUE(rc::check("the arbiter agrees with the solver of classes", [] {
+        const test::RandomCase random = test::random_case({12, 20, 4, 1'000});
+        const PortClasses port = test::random_classes(1'000);
+        std::map<ElementPath, Arbiter::ElementNumber> numbers;
+        std::map<Arbiter::ElementNumber, Arbiter::ElementSettings> elements;
+        Tree tree = random.tree;
+        for (auto& [path, element] : tree) {
+            numbers[path] = static_cast<Arbiter::ElementNumber>(numbers.size() + 1);
+            if (element.kind == ElementKind::Node) {
+                element.attributes.max_rate.reset();
+            }
+        }
+        for (const auto& [path, element] : tree) {
+            elements[numbers.at(path)] = {element.parent == ElementPath() ? 0 : numbers.at(element.parent),
+                                          element.attributes.share, element.attributes.max_rate};
+        }
+        Load load;
+        load.arbiter.set_elements(elements);
+        load.arbiter.set_classes(port);
+        ClassDemands demands;
+        for (const auto& [path, demand] : random.demands) {
+            const auto port_class = *rc::gen::inRange<std::uint8_t>(0, 4);
+            demands[port_class][path] = demand;
+            add_to_class(load, numbers.at(path), numbers.at(path), port_class, 512U << *rc::gen::inRange(0U, 6U),
+                         demand);
+        }
+        load.run(100ms);
+        static_cast<void>(load.rates());
+        load.run(300ms);
+        const auto rates = load.rates();
+        for (const auto& [path, allocation] : solve(tree, kGigabit, port, demands).elements) {
             if (const auto rate = rates.find(numbers.at(path)); rate != rates.end()) {
                 RC_LOG() << path.text() << ": " << rate->second << " instead of " << allocation.kbps / 1e3 << '\n';
                 RC_ASSERT(std::abs(rate->second - allocation.kbps / 1e3) < 20);

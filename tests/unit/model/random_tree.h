@@ -9,6 +9,7 @@
 
 #include <rapidcheck.h>
 
+#include "lib/model/port_classes.h"
 #include "lib/model/solver.h"
 #include "lib/tree/element.h"
 
@@ -62,6 +63,19 @@ inline RandomCase random_case(const RandomShape& shape)
         }
     }
     return result;
+}
+
+// Of the first classes; the others are as without classes. Only inside of rc::check.
+inline PortClasses random_classes(std::uint64_t link_mbps)
+{
+    PortClasses port;
+    for (std::size_t number = 0; number < 4; ++number) {
+        PortClass& own = port.classes.at(number);
+        own.is_strict = *rc::gen::inRange(0, 5) == 0;
+        own.weight = own.is_strict ? 0 : *rc::gen::inRange<std::uint32_t>(0, 100);
+        own.max_rate = random_rate(4, link_mbps);
+    }
+    return port;
 }
 
 }    // namespace rdmaqos::test

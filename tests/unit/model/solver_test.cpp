@@ -17,24 +17,12 @@ namespace {
 
 using enum ElementKind;
 using test::Line;
+using test::text_of;
 using test::tree_of;
 
 constexpr Bandwidth gbps(std::uint64_t value)
 {
     return Bandwidth::from_gbps(value);
-}
-
-std::string text_of(const Allocation& allocation)
-{
-    switch (allocation.bottleneck) {
-    case Bottleneck::Demand:
-        return to_string(allocation.rate()) + ", demand";
-    case Bottleneck::Cap:
-        return to_string(allocation.rate()) + ", cap of " + allocation.bottleneck_at.text();
-    case Bottleneck::Link:
-        return to_string(allocation.rate()) + ", link";
-    }
-    return "?";
 }
 
 struct Expected {

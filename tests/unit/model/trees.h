@@ -1,9 +1,15 @@
-// A scheduling tree in one line per element, for tests.
+// A scheduling tree in one line per element, for tests, and what a solver says of it in words.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 #include <optional>
+#include <string>
 
+#include <fmt/format.h>
+
+#include "lib/model/port_classes.h"
+#include "lib/model/solver.h"
 #include "lib/tree/element.h"
 
 namespace rdmaqos::test {
@@ -31,6 +37,30 @@ inline Tree tree_of(std::initializer_list<Line> lines)
 inline Tree manual_example()
 {
     return tree_of({{"/g1", ElementKind::Leaf, 7}, {"/g2", ElementKind::Leaf, 3, Bandwidth::from_mbps(4096)}});
+}
+
+// The first ones of a port.
+inline PortClasses classes_of(std::initializer_list<PortClass> classes)
+{
+    PortClasses port;
+    std::copy(classes.begin(), classes.end(), port.classes.begin());
+    return port;
+}
+
+inline std::string text_of(const Allocation& allocation)
+{
+    const std::string rate = to_string(allocation.rate());
+    switch (allocation.bottleneck) {
+    case Bottleneck::Demand:
+        return rate + ", demand";
+    case Bottleneck::Cap:
+        return rate + ", cap of " + allocation.bottleneck_at.text();
+    case Bottleneck::Link:
+        return rate + ", link";
+    case Bottleneck::Class:
+        return fmt::format("{}, class {}", rate, allocation.bottleneck_class);
+    }
+    return "?";
 }
 
 }    // namespace rdmaqos::test

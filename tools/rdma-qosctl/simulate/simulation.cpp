@@ -119,6 +119,7 @@ private:
         case Bottleneck::Link:
             return {Limit::Kind::Link, {}, {}};
         case Bottleneck::Demand:
+        case Bottleneck::Class:    // there are none above this tree
             break;
         }
         // The solver counts a capped child's wish as its cap.
