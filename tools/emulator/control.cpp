@@ -266,6 +266,14 @@ Result<std::string> link_speed(Controlled& host, const Words& words)
     return done(device->set_link_speed(port, *speed));
 }
 
+Result<std::string> set_port_classes(Controlled& host, const Words& words)
+{
+    const auto device = TRY(device_named(host, words.at(0)));
+    const Words stated(words.begin() + 1, words.end());
+    const auto classes = TRY(parse_port_classes(stated == Words{"none"} ? Words() : stated));
+    return done(device->set_port_classes(classes));
+}
+
 Result<std::string> set_pkeys(Controlled& host, const Words& words)
 {
     const auto device = device_named(host, words.at(0));
@@ -358,6 +366,8 @@ constexpr Request kRequests[] = {
     {"plug", 1, "plug DEVICE", "brings it back, as a new one", with_device<&ControlledDevice::plug>},
     {"event", 2, "event DEVICE port-active|port-error|device-fatal [PORT]", "sends an asynchronous event", event},
     {"link-speed", 2, "link-speed DEVICE RATE [PORT]", "the link trains again, with this rate (25Gbps)", link_speed},
+    {"port-classes", 2, "port-classes DEVICE none|WORD...",
+     "traffic classes: tc1=70 tc2=30,10Gbps tc6=strict prio3=2 dscp26=3", set_port_classes},
     {"pkeys", 3, "pkeys DEVICE PORT PKEY...", "the port gets this P_Key table, as by a subnet manager", set_pkeys},
     {"next-qp", 2, "next-qp DEVICE QPN...", "the next queue pairs get these numbers, in this order", next_queue_pairs},
     {"qp-fatal", 2, "qp-fatal DEVICE QPN", "moves a queue pair to ERR and tells its owner", queue_pair_fatal},

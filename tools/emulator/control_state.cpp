@@ -95,6 +95,13 @@ Json device_json(ControlledDevice& device)
                                      {"received-packets", port.received.packets}});
         }
     }
+    if (const auto classes = device.port_classes(); classes && *classes != PortClasses()) {
+        json["port-classes"] = Json::array();
+        json["class-bytes"] = traffic ? Json(traffic->classes) : Json::array();
+        for (const auto& word : words_of(*classes)) {
+            json["port-classes"].push_back(word);
+        }
+    }
     json["tree"] = Json::array();
     for (const auto& element : device.firmware().elements()) {
         json["tree"].push_back(element_json(element, traffic));
@@ -125,6 +132,10 @@ Result<std::string> describe_state(Controlled& host, const std::vector<std::stri
                             device["present"].get<bool>() ? device.value("uverbs", "present") : "away",
                             device["files"].dump(), device["elements"].dump(), device["leaves"].dump(),
                             device["queue-pairs"].size(), device["pacing-entries"].dump(), device["leaked"].dump());
+        if (device.contains("port-classes")) {
+            text += fmt::format("    port-classes={} class-bytes={}\n", device["port-classes"].dump(),
+                                device["class-bytes"].dump());
+        }
         for (const char* list : {"ports", "tree", "queue-pairs"}) {
             for (const auto& entry : device.value(list, Json::array())) {
                 text += "   ";

@@ -34,6 +34,8 @@ public:
     [[nodiscard]] virtual Result<std::vector<QueuePairOwner>> owners() const = 0;
     // Empty: it has no data path.
     [[nodiscard]] virtual std::optional<DeviceTraffic> traffic() const = 0;
+    // As above.
+    [[nodiscard]] virtual std::optional<PortClasses> port_classes() const = 0;
     // False, and nothing is ordered: one of them is taken, ordered already, or no number of a queue pair.
     virtual bool order_queue_pairs(const std::vector<std::uint32_t>& numbers) = 0;
 
@@ -44,6 +46,7 @@ public:
     virtual Result<void> plug() = 0;
     virtual Result<void> set_port(std::uint32_t port, bool up) = 0;
     virtual Result<void> set_link_speed(std::uint32_t port, Bandwidth speed) = 0;
+    virtual Result<void> set_port_classes(const PortClasses& classes) = 0;
     virtual Result<void> set_pkeys(std::uint32_t port, std::vector<std::uint16_t> pkeys) = 0;
     // Only the event.
     virtual Result<void> send_device_fatal() = 0;

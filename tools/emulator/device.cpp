@@ -62,6 +62,19 @@ void Device::set_link_speed(std::uint32_t port, Bandwidth speed)
     ++changes_of_ports_;
 }
 
+PortClasses Device::port_classes() const
+{
+    const std::lock_guard lock(mutex_);
+    return port_classes_;
+}
+
+void Device::set_port_classes(const PortClasses& classes)
+{
+    const std::lock_guard lock(mutex_);
+    port_classes_ = classes;
+    ++changes_of_ports_;
+}
+
 std::vector<std::uint16_t> Device::pkeys(std::uint32_t port) const
 {
     const std::lock_guard lock(mutex_);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/model/firmware.h"
+#include "lib/model/port_classes.h"
 #include "policy/model/simulation.h"
 #include "tools/emulator/call.h"
 #include "tools/emulator/datapath/traffic.h"
@@ -72,6 +73,9 @@ public:
     void set_port(std::uint32_t port, bool up);
     [[nodiscard]] Bandwidth link_speed(std::uint32_t port) const;
     void set_link_speed(std::uint32_t port, Bandwidth speed);
+    // Of the first port, whose speed is the link's of all.
+    [[nodiscard]] PortClasses port_classes() const;
+    void set_port_classes(const PortClasses& classes);
     // As the subnet manager set them; those of the description until then.
     [[nodiscard]] std::vector<std::uint16_t> pkeys(std::uint32_t port) const;
     void set_pkeys(std::uint32_t port, std::vector<std::uint16_t> pkeys);
@@ -107,6 +111,7 @@ private:
     std::atomic<std::uint64_t> changes_of_ports_{0};
     std::set<std::uint32_t> ports_down_;
     std::map<std::uint32_t, Bandwidth> link_speeds_;    // of ports whose speed is no longer the described one
+    PortClasses port_classes_;
     std::map<std::uint32_t, std::vector<std::uint16_t>> pkeys_;    // by port, where they were set
     OrderedNumbers ordered_;
     std::vector<std::shared_ptr<UverbsFile>> files_;

@@ -228,6 +228,11 @@ Result<void> KernelDevice::set_link_speed(std::uint32_t /*port*/, Bandwidth spee
     return tell(fmt::format("speed {}", speed.kbps() / kGbit));
 }
 
+Result<void> KernelDevice::set_port_classes(const PortClasses& /*classes*/)
+{
+    return not_here("port-classes");
+}
+
 Result<void> KernelDevice::set_pkeys(std::uint32_t /*port*/, std::vector<std::uint16_t> /*pkeys*/)
 {
     return not_here("pkeys");

@@ -58,6 +58,7 @@ public:
     [[nodiscard]] std::optional<std::size_t> objects() const override { return std::nullopt; }
     [[nodiscard]] Result<std::vector<QueuePairOwner>> owners() const override;
     [[nodiscard]] std::optional<DeviceTraffic> traffic() const override { return std::nullopt; }
+    [[nodiscard]] std::optional<PortClasses> port_classes() const override { return std::nullopt; }
     bool order_queue_pairs(const std::vector<std::uint32_t>& numbers) override
     {
         return firmware_.order_queue_pairs(numbers);
@@ -68,6 +69,7 @@ public:
     Result<void> plug() override { return tell("plug"); }
     Result<void> set_port(std::uint32_t port, bool up) override;
     Result<void> set_link_speed(std::uint32_t port, Bandwidth speed) override;
+    Result<void> set_port_classes(const PortClasses& classes) override;
     Result<void> set_pkeys(std::uint32_t port, std::vector<std::uint16_t> pkeys) override;
     Result<void> send_device_fatal() override;
     Result<void> fail_queue_pair(std::uint32_t number) override;

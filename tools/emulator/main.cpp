@@ -51,6 +51,7 @@ struct Options {
     bool release_busy_leaf = false;
     bool no_data_path = false;
     bool any_user = false;
+    std::vector<std::string> port_classes;
     bool json = false;
     bool summary = false;
     std::vector<std::string> modules = {"fake_mlx5"};
@@ -77,8 +78,17 @@ ServerOptions server_options(const Options& options)
                                                  device.name, device.port, kMostPorts));
         }
     }
-    return {fs::canonical(options.directory), *read.value,           options.isolate_queue_groups,
-            !options.release_busy_leaf,       !options.no_data_path, options.any_user};
+    const auto classes = parse_port_classes(options.port_classes);
+    if (!classes) {
+        throw std::runtime_error(fmt::format("--port-classes: {}", classes.error().message));
+    }
+    return {fs::canonical(options.directory),
+            *read.value,
+            options.isolate_queue_groups,
+            !options.release_busy_leaf,
+            !options.no_data_path,
+            options.any_user,
+            *classes};
 }
 
 // Beside the program in a build tree, else where it is installed.
@@ -360,6 +370,12 @@ void add_server_options(CLI::App& command, Options& options)
 void add_data_path_option(CLI::App& command, Options& options)
 {
     command.add_flag("--no-data-path", options.no_data_path, "Moves no data: work that is posted never completes");
+    command
+        .add_option("--port-classes", options.port_classes,
+                    "The traffic classes of Ethernet devices: tc1=70 tc2=30,10Gbps tc6=strict prio3=2 dscp26=3 (weight "
+                    "or strict, maximum rate, class of a priority, priority of a DSCP); default: everything in class 0")
+        ->delimiter(' ')
+        ->allow_extra_args(false);
     command.add_flag("--any-user", options.any_user,
                      "Programs of other users may use the devices, too (default: only those of this one)");
 }

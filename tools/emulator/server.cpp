@@ -66,7 +66,11 @@ std::vector<std::shared_ptr<Device>> make_devices(const ServerOptions& options, 
         firmware.implicit_queue_pairs = false;
         firmware.isolate_queue_groups = options.isolate_queue_groups;
         firmware.refuse_busy_leaf = options.refuse_busy_leaf;
+        const bool infiniband = ports.front().infiniband;
         devices.push_back(std::make_shared<Device>(std::move(ports), firmware, index++));
+        if (!infiniband) {
+            devices.back()->set_port_classes(options.port_classes);
+        }
     }
     return devices;
 }

@@ -24,8 +24,9 @@ struct ServerOptions {
     std::vector<SimulatedDevice> ports;    // those of one name are one device
     bool isolate_queue_groups = false;
     bool refuse_busy_leaf = true;
-    bool move_data = true;    // else posted work never completes
-    bool any_user = false;    // else only that of this process may connect
+    bool move_data = true;         // else posted work never completes
+    bool any_user = false;         // else only that of this process may connect
+    PortClasses port_classes{};    // of each Ethernet device
 };
 
 class Server {

@@ -39,6 +39,7 @@ public:
     }
     [[nodiscard]] Result<std::vector<QueuePairOwner>> owners() const override { return owners_of(*device_); }
     [[nodiscard]] std::optional<DeviceTraffic> traffic() const override { return device_->traffic(); }
+    [[nodiscard]] std::optional<PortClasses> port_classes() const override { return device_->port_classes(); }
     bool order_queue_pairs(const std::vector<std::uint32_t>& numbers) override
     {
         return device_->order_queue_pairs(numbers);
@@ -67,6 +68,11 @@ public:
     Result<void> set_link_speed(std::uint32_t port, Bandwidth speed) override
     {
         server_.set_link_speed(*device_, port, speed);
+        return {};
+    }
+    Result<void> set_port_classes(const PortClasses& classes) override
+    {
+        device_->set_port_classes(classes);
         return {};
     }
     Result<void> set_pkeys(std::uint32_t port, std::vector<std::uint16_t> pkeys) override

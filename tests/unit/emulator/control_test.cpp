@@ -97,6 +97,20 @@ TEST_F(EmulatorControl, QueuePairsGetOrderedNumbers)
     EXPECT_EQ(ask({"next-qp", "mlx5_0", "x"}), "refused: `x` is no queue pair number");
 }
 
+TEST_F(EmulatorControl, PortClasses)
+{
+    EXPECT_FALSE(state().at("devices").at(0).contains("port-classes")) << "as it is made";
+    EXPECT_EQ(ask({"port-classes", "mlx5_0", "tc1=70", "tc2=30,1Gbps", "tc6=strict", "dscp26=1"}), "");
+    const Json device = state().at("devices").at(0);
+    EXPECT_EQ(device.at("port-classes"), Json({"tc1=70", "tc2=30,1000000kbps", "tc6=strict", "dscp26=1"}));
+    EXPECT_THAT(ask({"state"}), HasSubstr("tc2=30,1000000kbps"));
+    EXPECT_EQ(ask({"port-classes", "mlx5_0", "tc1=200"}), "refused: tc1=200: a weight is 0 to 100, or `strict`");
+    EXPECT_EQ(state().at("devices").at(0), device) << "what is refused changes nothing";
+    EXPECT_EQ(ask({"port-classes", "mlx5_0", "none"}), "");
+    EXPECT_FALSE(state().at("devices").at(0).contains("port-classes"));
+    EXPECT_THAT(ask({"port-classes", "mlx9_0", "none"}), HasSubstr("there is no device mlx9_0"));
+}
+
 TEST_F(EmulatorControl, DevicesAndEvents)
 {
     const UniqueFd events = client.open_events();

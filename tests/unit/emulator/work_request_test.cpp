@@ -141,8 +141,8 @@ TEST(WorkRequest, Datagrams)
     std::array<std::uint8_t, 16> gid{};
     std::ranges::fill(gid, 0xfd);
     std::array<std::uint8_t, 6> mac{};
-    mlx5dv_set_dgram_seg(&address, std::uint64_t{0x11111111} << 32, 0x77, 1, 0, 0, 0x21, mac.data(), 0, 64, 1U << 30,
-                         gid.data());
+    mlx5dv_set_dgram_seg(&address, std::uint64_t{0x11111111} << 32, 0x77, 1, 0, 0, 0x21, mac.data(), 26 << 2 | 2, 64,
+                         1U << 30, gid.data());
     const auto request = Written(MLX5_OPCODE_SEND).add(address).data(64, 1, 2).parsed(QueuePairType::Ud);
     ASSERT_TRUE(request);
     EXPECT_EQ(request->datagram.queue_pair, 0x77U);
@@ -150,6 +150,7 @@ TEST(WorkRequest, Datagrams)
     EXPECT_EQ(request->datagram.lid, 0x21U);
     EXPECT_TRUE(request->datagram.is_global);
     EXPECT_EQ(request->datagram.gid, gid);
+    EXPECT_EQ(request->datagram.dscp, 26);
     EXPECT_EQ(request->length, 64U);
     EXPECT_FALSE(Written(MLX5_OPCODE_RDMA_WRITE).add(address).remote(1, 2).parsed(QueuePairType::Ud));
 }

@@ -230,6 +230,11 @@ void Engine::bring_up_to_date(DeviceState& state)
         state.arbiter.set_elements(settings_of(*changes.elements));
     }
     state.arbiter.set_link(device.link_speed(1));
+    const PortClasses classes = device.port_classes();
+    if (std::exchange(state.port_classes, classes) != classes) {
+        state.arbiter.set_classes(classes);
+        is_tree_new = true;
+    }
     for (std::size_t port = 0; port < state.ports.size(); ++port) {
         state.ports[port].is_up = device.port_is_up(static_cast<std::uint32_t>(port) + 1);
     }

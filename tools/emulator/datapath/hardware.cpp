@@ -167,6 +167,7 @@ void Hardware::modify(Device& device, std::uint32_t number, QueuePairState to, c
     queue_pair->key = attributes.qkey;
     queue_pair->access = attributes.qp_access_flags;
     queue_pair->static_rate = static_rate(attributes.dest.static_rate);
+    queue_pair->dscp = dscp_of(attributes.dest.traffic_class);
     queue_pair->timeout = attributes.timeout & 0x1f;
     queue_pair->retries = attributes.retry_cnt;
     queue_pair->receiver_retries = attributes.rnr_retry;
@@ -209,6 +210,7 @@ DeviceTraffic Hardware::traffic(Device& device)
         traffic.queue_pairs.emplace(number, queue_pair->traffic);
     }
     traffic.elements = state.arbiter.bytes_of_elements();
+    traffic.classes = state.arbiter.bytes_of_classes();
     return traffic;
 }
 

@@ -142,6 +142,7 @@ struct QueuePair {
     std::uint32_t key = 0;
     std::uint32_t access = 0;
     std::optional<Bandwidth> static_rate;    // of the address to which it is connected
+    std::uint8_t dscp = 0;                   // of the same
     std::uint8_t timeout = 0;
     std::uint8_t retries = 0;
     std::uint8_t receiver_retries = 0;
@@ -236,6 +237,7 @@ struct DeviceState {
     // Longer than the engine's thread, or a program, waits for a processor on a busy host.
     Arbiter arbiter{std::chrono::milliseconds(100)};
     std::uint64_t generation = ~std::uint64_t{0};    // of the device, whose tree the arbiter has
+    PortClasses port_classes;                        // that it has, too
     std::map<Arbiter::FlowNumber, std::weak_ptr<QueuePair>> flows;
     // Those of which the link carries a piece, by when that has left.
     std::multimap<Time, std::weak_ptr<QueuePair>> leaving;

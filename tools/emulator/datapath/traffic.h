@@ -1,9 +1,12 @@
 // What the data path has moved.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <vector>
+
+#include "lib/model/port_classes.h"
 
 namespace rdmaqos::emulator {
 
@@ -34,6 +37,8 @@ struct DeviceTraffic {
     std::map<std::uint32_t, TrafficCount> queue_pairs;
     // What was sent below each element, as it counts on the link (next_piece() of transfers.h).
     std::map<std::uint32_t, std::uint64_t> elements;
+    // The same for each traffic class of the port.
+    std::array<std::uint64_t, kPortClasses> classes{};
 };
 
 }    // namespace rdmaqos::emulator

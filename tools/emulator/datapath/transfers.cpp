@@ -376,14 +376,18 @@ void Transfers::enter_error(const std::shared_ptr<QueuePair>& queue_pair)
 void Transfers::place_flow(const QueuePair& queue_pair)
 {
     const Transfer& transfer = *queue_pair.transfer;
+    const PortClasses& port = transfer.sender->port_classes;
     if (transfer.is_sent_by_peer()) {
-        transfer.sender->arbiter.set_flow(transfer.flow, transfer.peer->responder_leaf, transfer.peer->static_rate);
+        transfer.sender->arbiter.set_flow(transfer.flow, transfer.peer->responder_leaf, transfer.peer->static_rate,
+                                          port.class_of_dscp(transfer.peer->dscp));
         return;
     }
-    const auto to = queue_pair.memory.type == QueuePairType::Ud ? static_rate(transfer.request.datagram.static_rate)
-                                                                : queue_pair.static_rate;
+    const bool is_datagram = queue_pair.memory.type == QueuePairType::Ud;
+    const Datagram& datagram = transfer.request.datagram;
+    const auto to = is_datagram ? static_rate(datagram.static_rate) : queue_pair.static_rate;
     const auto cap = queue_pair.rate && to ? std::min(*queue_pair.rate, *to) : queue_pair.rate ? queue_pair.rate : to;
-    transfer.sender->arbiter.set_flow(transfer.flow, queue_pair.requester_leaf, cap);
+    transfer.sender->arbiter.set_flow(transfer.flow, queue_pair.requester_leaf, cap,
+                                      port.class_of_dscp(is_datagram ? datagram.dscp : queue_pair.dscp));
 }
 
 void Transfers::stop(QueuePair& queue_pair)

@@ -89,6 +89,7 @@ bool add_addresses(WorkRequest& request, QueuePairType type, std::span<const std
         request.datagram.queue_pair = be32_at(address, 8) & 0xffffff;
         request.datagram.static_rate = address[12] >> 4;
         request.datagram.lid = static_cast<std::uint16_t>(be32_at(address, 12));
+        request.datagram.dscp = dscp_of(address[26]);
         request.datagram.is_global = (be32_at(address, 28) >> 30 & 1U) != 0;
         std::ranges::copy(address.subspan(32, 16), request.datagram.gid.begin());
     }

@@ -36,6 +36,7 @@ struct Datagram {
     bool is_global = false;    // by GID, not by LID; on Ethernet it is so without this bit
     std::array<std::uint8_t, 16> gid{};
     std::uint8_t static_rate = 0;    // enum ibv_rate, of which the library writes four bits
+    std::uint8_t dscp = 0;
 };
 
 struct WorkRequest {
@@ -79,6 +80,12 @@ struct WorkRequest {
 
 // `bytes`: its data segments; the list ends with them, or with a segment that says so.
 [[nodiscard]] std::vector<Piece> parse_receive(std::span<const std::uint8_t> bytes);
+
+// The upper six bits of a traffic class; the others are for congestion notification.
+[[nodiscard]] constexpr std::uint8_t dscp_of(std::uint8_t traffic_class)
+{
+    return traffic_class >> 2U;
+}
 
 // Of big-endian memory; 0 beyond its end.
 [[nodiscard]] std::uint32_t be32_at(std::span<const std::uint8_t> bytes, std::size_t offset);
