@@ -41,14 +41,21 @@ class Flow:
     """A client and its server. One of them sends what is measured: its program has this name."""
 
     name: str
-    program: str = "ib_write_bw"
+    program: str = "ib_write_bw"    # or ucx_perftest, whose rate is that of the NIC's counters
     size: int = 65536
     queue_pairs: int = 1
+    dscp: int = 0
+    in_tree: bool = True  # else no rule of the policy is about it: its queue pairs are in no leaf
 
     @property
     def sender_is_server(self) -> bool:
         """Clients read from it. Both sides do, as a queue pair that only answers is not in RTS, and in no leaf then."""
         return self.program == "ib_read_bw"
+
+    @property
+    def is_counted(self) -> bool:
+        """No program says what it sends."""
+        return self.sender_is_server or self.program == "ucx_perftest"
 
 
 @dataclasses.dataclass
@@ -68,6 +75,7 @@ class Row:
     flows: list[Flow]
     phases: list[Phase] = dataclasses.field(default_factory=lambda: [Phase("")])
     starts_daemon: bool = True
+    classes: list[str] = dataclasses.field(default_factory=list)  # of the ports, as `rdma-qos-emulator ctl` has them
 
 
 def levels(rest: str, **schedules: str) -> str:
@@ -98,17 +106,31 @@ class Running:
         self.last_lines: list[str] = []
         sender, other = ("mlx5_0", flow.name), ("mlx5_1", "peer")
         server, client = (sender, other) if flow.sender_is_server else (other, sender)
-        options = ["-x", "0", "-F", "-s", str(flow.size), "-q", str(flow.queue_pairs), "-p", str(port),
-                   *(["-b", "-D", "60"] if flow.sender_is_server else ["--run_infinitely", "-D", "1"])]
-        self.server = subprocess.Popen([host.program(flow.program, server[1]), "-d", server[0], *options],
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.server = subprocess.Popen([host.program(flow.program, server[1]), *self.options(server[0], port)],
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                       env=self.environment())
         wait_until(f"no server for {flow.name}", lambda: is_taken(port))
         self.client = subprocess.Popen(
-            ["stdbuf", "-oL", host.program(flow.program, client[1]), "-d", client[0], *options, "127.0.0.1"],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            ["stdbuf", "-oL", host.program(flow.program, client[1]), *self.options(client[0], port), "127.0.0.1"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment())
         self.sender = self.server if flow.sender_is_server else self.client
         self.reader = threading.Thread(target=self.read)
         self.reader.start()
+
+    def options(self, device: str, port: int) -> list[str]:
+        if self.flow.program == "ucx_perftest":
+            return ["-x", "rc_mlx5", "-d", f"{device}:1", "-t", "put_bw", "-D", "zcopy", "-O", "32", "-s", str(self.flow.size),
+                    "-n", str(1 << 40), "-p", str(port)]
+        marked = [f"--tclass={self.flow.dscp << 2}"] if self.flow.dscp else []
+        return ["-d", device, "-x", "0", "-F", "-s", str(self.flow.size), "-q", str(self.flow.queue_pairs), "-p", str(port),
+                *marked, *(["-b", "-D", "60"] if self.flow.sender_is_server else ["--run_infinitely", "-D", "1"])]
+
+    def environment(self) -> dict[str, str]:
+        """Queue pairs that UCX makes by DEVX are not emulated; those of its own code for mlx5 are."""
+        if self.flow.program != "ucx_perftest":
+            return dict(os.environ)
+        return os.environ | {"UCX_IB_MLX5_DEVX": "n", "UCX_MEM_EVENTS": "n", "UCX_IB_GID_INDEX": "0",
+                             "UCX_IB_TRAFFIC_CLASS": str(self.flow.dscp << 2)}
 
     def read(self) -> None:
         for line in self.client.stdout:
@@ -194,6 +216,10 @@ class Host:
         for device in ("mlx5_0", "mlx5_1"):
             self.emulator_ctl("link-speed", device, f"{mbps}Mbps")
 
+    def set_classes(self, words: list[str]) -> None:
+        for device in ("mlx5_0", "mlx5_1"):
+            self.emulator_ctl("port-classes", device, *(words or ["none"]))
+
     def run(self, flow: Flow) -> None:
         self.port += 1
         self.running.append(Running(self, flow, self.port))
@@ -205,7 +231,7 @@ class Host:
         return [each for each in all_of_host if each["pid"] == running.sender.pid and each["device"] == "mlx5_0/1"]
 
     def all_have_their_place(self) -> bool:
-        return all(len(own) == running.flow.queue_pairs and all(each.get("leaf") for each in own)
+        return all(len(own) == running.flow.queue_pairs and all(bool(each.get("leaf")) == running.flow.in_tree for each in own)
                    for running in self.running for own in [self.queue_pairs_of(running)])
 
     def predicted(self) -> dict[str, float]:
@@ -228,12 +254,12 @@ class Host:
         time.sleep(1.5)  # whose seconds are not those of the others
         return {
             running.flow.name: (after[running.flow.name] - before[running.flow.name]) * 8e-6 / (end - begin)
-            if running.flow.sender_is_server else running.rate(begin, time.monotonic())
+            if running.flow.is_counted else running.rate(begin, time.monotonic())
             for running in self.running}
 
     def responses(self) -> dict[str, int]:
-        """Bytes that others have read: no program says what only this side sends."""
-        return self.bytes_of([running for running in self.running if running.flow.sender_is_server])
+        """Bytes that others have read, and other bytes of which no program says how many they are."""
+        return self.bytes_of([running for running in self.running if running.flow.is_counted])
 
     def bytes_of(self, flows: list[Running]) -> dict[str, int]:
         """What each has sent, as the NIC counts it below the leaf."""
@@ -391,6 +417,60 @@ def isolated_rows() -> list[Row]:
     ]
 
 
+# The DSCPs of the rows below, and the classes that ports have for them.
+BLUE, GREEN, RED, CONTROL = 26, 10, 18, 46
+MARKS = [f"dscp{BLUE}=1", f"dscp{GREEN}=2", f"dscp{RED}=3", f"dscp{CONTROL}=6"]
+
+
+def fixed(**rates: float) -> list[Phase]:
+    return [Phase("", expected=lambda host: {name.replace("_", "-"): rate for name, rate in rates.items()})]
+
+
+def class_rows() -> list[Row]:
+    """Traffic classes of the port above trees that are alike to it, one for each process."""
+    two = [Flow("heavy", dscp=BLUE), Flow("light", dscp=GREEN)]
+    equal = levels("", heavy="schedule: {share: 1}", light="schedule: {share: 1}")
+
+    def row(name: str, classes: list[str], flows: list[Flow], phases: list[Phase], policy: str = equal) -> Row:
+        return Row(f"isolated, classes: {name}", 400, policy, flows, phases, classes=[*classes, *MARKS])
+
+    def change(*classes: str) -> Callable[[Host], None]:
+        return lambda host: host.set_classes([*classes, *MARKS] if classes else [])
+
+    return [
+        row("70 and 30 of two processes", ["tc1=70", "tc2=30"], two, fixed(heavy=280, light=120)),
+        row("50, 30 and 20", ["tc1=50", "tc2=30", "tc3=20"],
+            [Flow("red", dscp=RED), Flow("green", dscp=GREEN), Flow("blue", dscp=BLUE)], fixed(blue=200, green=120, red=80),
+            levels("", red="schedule: {share: 1}", green="schedule: {share: 1}", blue="schedule: {share: 1}")),
+        row("two processes in one of them", ["tc1=70", "tc2=30"],
+            [Flow("heavy-one", dscp=BLUE), Flow("heavy-many", dscp=BLUE, queue_pairs=4), Flow("light", dscp=GREEN)],
+            fixed(heavy_one=140, heavy_many=140, light=120)),
+        row("a maximum rate of 100", ["tc1=70,100Mbps", "tc2=30"], two, fixed(heavy=100, light=300)),
+        row("a cap in the tree", ["tc1=70", "tc2=30"], two, fixed(heavy=100, light=300),
+            levels("", heavy="schedule: {share: 1, max-rate: 100Mbps}", light="schedule: {share: 1}")),
+        row("a strict one with a cap in the tree", ["tc1=70", "tc2=30", "tc6=strict"],
+            [*two, Flow("control", dscp=CONTROL)], fixed(control=80, heavy=224, light=96),
+            levels("", heavy="schedule: {share: 1}", light="schedule: {share: 1}",
+                   control="schedule: {share: 1, max-rate: 80Mbps}")),
+        row("a strict one with a maximum rate", ["tc1=70", "tc2=30", "tc6=strict,80Mbps"],
+            [*two, Flow("control", dscp=CONTROL)], fixed(control=80, heavy=224, light=96),
+            levels("", heavy="schedule: {share: 1}", light="schedule: {share: 1}", control="schedule: {share: 1}")),
+        row("UCX and perftest", ["tc1=70", "tc2=30"],
+            [Flow("heavy", "ucx_perftest", dscp=BLUE), Flow("light", dscp=GREEN)], fixed(heavy=280, light=120)),
+        row("a program that marks nothing", ["tc0=10", "tc1=70", "tc2=20"], [*two, Flow("plain")],
+            fixed(heavy=280, light=80, plain=40),
+            levels("", heavy="schedule: {share: 1}", light="schedule: {share: 1}", plain="schedule: {share: 1}")),
+        row("4 queue pairs in no leaf", ["tc0=30", "tc1=70"],
+            [Flow("heavy", dscp=BLUE), Flow("outside", queue_pairs=4, in_tree=False)], fixed(heavy=280, outside=120)),
+        row("messages of different size", ["tc1=70", "tc2=30"],
+            [Flow("heavy", size=4096, dscp=BLUE), Flow("light", size=1 << 18, dscp=GREEN)], fixed(heavy=280, light=120)),
+        row("weights that change", ["tc1=70", "tc2=30"], two, [
+            Phase("70 and 30", expected=lambda host: {"heavy": 280, "light": 120}),
+            Phase("25 and 75", change("tc1=25", "tc2=75"), lambda host: {"heavy": 100, "light": 300}),
+            Phase("without classes", change(), lambda host: {"heavy": 200, "light": 200})]),
+    ]
+
+
 # ---- running them ----
 
 
@@ -405,6 +485,7 @@ def run_row(host: Host, row: Row, results: dict) -> float:
     worst = 0.0
     try:
         host.set_link(row.link)
+        host.set_classes(row.classes)
         host.write_policy(row.policy)
         host.ctl("check")
         if row.starts_daemon:
@@ -430,12 +511,15 @@ def misorder(host: Host, row: Row) -> str:
     """What is wrong with the order of a row whose tree says what each should get; empty: nothing."""
     try:
         host.set_link(row.link)
+        host.set_classes(row.classes)
         host.write_policy(row.policy)
         host.start()
         for flow in row.flows:
             host.run(flow)
         wait_until("not all queue pairs have their place", host.all_have_their_place)
-        moved, predicted = host.moved(), host.predicted()
+        moved = host.moved()
+        expected = row.phases[0].expected
+        predicted = host.predicted() if expected is None else expected(host)
     finally:
         host.stop()
     said = ", ".join(f"{name} has moved {moved[name]} bytes, for a predicted {predicted[name]:.0f} Mbit/s" for name in moved)
@@ -504,8 +588,11 @@ def main() -> int:
         host = Host(arguments, root)
         compiler = None if arguments.quiet or arguments.order else Compiler(root)
         try:
-            for row in isolated_rows() if arguments.isolated else rows():
+            for row in [*isolated_rows(), *class_rows()] if arguments.isolated else rows():
                 if not re.search(arguments.rows, row.name):
+                    continue
+                if missing := [flow.program for flow in row.flows if not shutil.which(flow.program)]:
+                    print(f"skipped {row.name}: {missing[0]} is not installed")
                     continue
                 if arguments.order:
                     wrong = misorder(host, row)
