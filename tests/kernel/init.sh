@@ -43,6 +43,7 @@ addresses()
     for interface in /sys/bus/pci/devices/1f0[01]:00:00.0/net/*; do
         [ -e "$interface" ] || return 0
         name_of=${interface##*/}
+        /usr/bin/ip link set "$name_of" up
         case $interface in
             */1f00:*)
                 /usr/bin/ip address add 10.2.0.1/24 dev "$name_of"

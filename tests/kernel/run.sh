@@ -140,7 +140,7 @@ make_root()
     printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
 
     # mlx5_core without a cache of memory keys: it takes seconds to fill.
-    put_modules mlx5_ib sch_mqprio | sed 's/^mlx5_core\.ko$/& prof_sel=0/' >"$root/modules/list"
+    put_modules mlx5_ib sch_mqprio sch_htb | sed 's/^mlx5_core\.ko$/& prof_sel=0/' >"$root/modules/list"
     put_modules virtio_pci virtio_blk ext4 >"$root/modules/disk"
     local more=()
     read -r -a more <<<"${RDMAQOS_KERNEL_MODULES:-}"

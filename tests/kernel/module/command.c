@@ -77,6 +77,8 @@ static struct entry *entry_of(unsigned int slot)
 static void reset(void)
 {
 	fm5_forget_queues();
+	fm5_forget_transmission();
+	fm5_forget_elements();
 	fm5_forget_eqs();
 	fm5_forget_ids();
 	fm5_forget_asked();
@@ -254,6 +256,7 @@ static void do_request(const struct fm5_request *request)
 		fm5_log("fatal");
 		write_state(INTERFACE_DISABLED);
 		reset();
+		fm5_port_reset();
 		break;
 	}
 }
@@ -300,6 +303,8 @@ static int firmware(void *unused)
 		for (slot = 0; slot < FM5_COMMANDS && queue; slot++)
 			if (look_at(slot, bells, now))
 				last_work = now;
+		if (fm5_transmit())
+			last_work = now;
 		while (fm5_next_request(&request))
 			do_request(&request);
 		if (now - last_work < EAGER_NS)
@@ -314,6 +319,7 @@ void fm5_firmware_power_on(void)
 {
 	memset_io(fm5_bar, 0, FM5_FIRST_UAR * PAGE_SIZE);
 	fm5_pci_reset();
+	fm5_port_reset();
 	write_segment(35 << 16 | 22, segment(fw_rev));			/* minor, major */
 	write_segment(5 << 16 | 1012, segment(cmdif_rev_fw_sub));
 	write_segment(FM5_LOG_COMMANDS << 4 | FM5_LOG_STRIDE, segment(cmdq_addr_l_sz));

@@ -22,7 +22,46 @@ static const struct speed {
 };
 static const struct speed *speed = &speeds[0];
 
-/* Without nic_flow_table there is no mlx5e and no steering; netdev.c has the network device. */
+static void steering(void *table)
+{
+	MLX5_SET(flow_table_prop_layout, table, ft_support, 1);
+	MLX5_SET(flow_table_prop_layout, table, flow_counter, 1);
+	MLX5_SET(flow_table_prop_layout, table, flow_modify_en, 1);
+	MLX5_SET(flow_table_prop_layout, table, modify_root, 1);
+	MLX5_SET(flow_table_prop_layout, table, identified_miss_table_mode, 1);
+	MLX5_SET(flow_table_prop_layout, table, flow_table_modify, 1);
+	MLX5_SET(flow_table_prop_layout, table, max_ft_level, 64);
+	MLX5_SET(flow_table_prop_layout, table, log_max_ft_size, 22);
+	MLX5_SET(flow_table_prop_layout, table, log_max_ft_num, 16);
+	MLX5_SET(flow_table_prop_layout, table, log_max_flow, 22);
+	MLX5_SET(flow_table_prop_layout, table, log_max_flow_counter, 15);
+	MLX5_SET(flow_table_prop_layout, table, log_max_destination, 8);
+}
+
+/* What mlx5e demands to be there, and to be able to set traffic classes (vport_group_manager, ets, and the registers' lists). */
+static void mlx5e_capabilities(void)
+{
+	void *general = fm5_capability(MLX5_CAP_GENERAL);
+	void *ethernet = fm5_capability(MLX5_CAP_ETHERNET_OFFLOADS);
+	void *tables = fm5_capability(MLX5_CAP_FLOW_TABLE);
+
+	MLX5_SET(cmd_hca_cap, general, nic_flow_table, 1);
+	MLX5_SET(cmd_hca_cap, general, vport_group_manager, !fm5_vf);
+	MLX5_SET(cmd_hca_cap, general, ets, 1);
+	MLX5_SET(cmd_hca_cap, general, qcam_reg, 1);
+	MLX5_SET(cmd_hca_cap, general, pcam_reg, 1);
+	MLX5_SET(cmd_hca_cap, general, max_wqe_sz_sq, 1024);
+	MLX5_SET(cmd_hca_cap, general, log_max_current_uc_list, 7);
+	MLX5_SET(cmd_hca_cap, general, log_max_current_mc_list, 10);
+	MLX5_SET(cmd_hca_cap, general, log_max_vlan_list, 9);
+	MLX5_SET(per_protocol_networking_offload_caps, ethernet, rss_ind_tbl_cap, 11);
+	MLX5_SET(per_protocol_networking_offload_caps, ethernet, self_lb_en_modifiable, 1);
+	MLX5_SET(per_protocol_networking_offload_caps, ethernet, wqe_inline_mode, 2);	/* headers need not be inline */
+	steering(MLX5_ADDR_OF(flow_table_nic_cap, tables, flow_table_properties_nic_receive));
+	steering(MLX5_ADDR_OF(flow_table_nic_cap, tables, flow_table_properties_nic_transmit));
+}
+
+/* Without nic_flow_table there is no mlx5e and no steering; netdev.c has the network device then. */
 void fm5_roce_capabilities(void)
 {
 	void *general = fm5_capability(MLX5_CAP_GENERAL);
@@ -43,6 +82,8 @@ void fm5_roce_capabilities(void)
 	MLX5_SET(roce_cap, roce, r_roce_max_src_udp_port, 0xffff);
 	MLX5_SET(roce_cap, roce, r_roce_min_src_udp_port, 0xc000);
 	MLX5_SET(roce_cap, roce, roce_address_table_size, 16);
+	if (fm5_eth == FM5_MLX5E)
+		mlx5e_capabilities();
 }
 
 void fm5_query_nic_vport(struct fm5_command *c)
@@ -52,7 +93,7 @@ void fm5_query_nic_vport(struct fm5_command *c)
 	if (c->outlen < MLX5_ST_SZ_BYTES(query_nic_vport_context_out))
 		return;
 	MLX5_SET(nic_vport_context, v, roce_en, 1);
-	MLX5_SET(nic_vport_context, v, mtu, 1500);
+	MLX5_SET(nic_vport_context, v, mtu, fm5_eth == FM5_MLX5E ? fm5_port_mtu() : 1500);
 	MLX5_SET64(nic_vport_context, v, system_image_guid, FM5_GUID);
 	MLX5_SET64(nic_vport_context, v, node_guid, FM5_GUID);
 	MLX5_SET64(nic_vport_context, v, port_guid, FM5_GUID);
@@ -112,6 +153,8 @@ void fm5_access_register(struct fm5_command *c)
 	void *data = c->out + 16;
 
 	fm5_note(c, "register=%#x", number);
+	if (fm5_eth == FM5_MLX5E && fm5_port_register(c, number, c->op_mod == 0))
+		return;
 	switch (number) {
 	case REGISTER_PMTU:
 		MLX5_SET(pmtu_reg, data, max_mtu, 4096);
@@ -131,18 +174,27 @@ void fm5_access_register(struct fm5_command *c)
 
 bool fm5_link_is_up(void)
 {
-	return link_up;
+	return link_up && (fm5_eth != FM5_MLX5E || fm5_port_is_up());
 }
 
 /*
  * INITIALIZED when it comes up: after ACTIVE the kernel asks the subnet manager something, and without a data path it
- * waits for the answer until the end of time, also when the device is removed.
+ * waits for the answer until the end of time, also when the device is removed. mlx5e waits for ACTIVE, and asks nobody.
  */
+void fm5_link_event(void)
+{
+	u8 subtype = MLX5_PORT_CHANGE_SUBTYPE_DOWN;
+
+	if (fm5_link_is_up())
+		subtype = fm5_eth == FM5_MLX5E ? MLX5_PORT_CHANGE_SUBTYPE_ACTIVE : MLX5_PORT_CHANGE_SUBTYPE_INITIALIZED;
+	fm5_port_event(subtype, 1);
+}
+
 void fm5_set_link(bool up)
 {
 	link_up = up;
 	fm5_netdev_link(up);
-	fm5_port_event(up ? MLX5_PORT_CHANGE_SUBTYPE_INITIALIZED : MLX5_PORT_CHANGE_SUBTYPE_DOWN, 1);
+	fm5_link_event();
 }
 
 static const struct speed *speed_of(unsigned int gbps)

@@ -120,6 +120,16 @@ void fm5_event(u8 type, u8 subtype, u32 data)
 	send(event);
 }
 
+void fm5_completion_event(u32 event_queue, u32 completion_queue)
+{
+	u8 event[EVENT_SIZE] = {};
+
+	if (event_queue >= ARRAY_SIZE(queues) || !queues[event_queue].used)
+		return;
+	*(__be32 *)(event + 56) = cpu_to_be32(completion_queue);
+	push(&queues[event_queue], event);
+}
+
 void fm5_port_event(u8 subtype, u8 port)
 {
 	u8 event[EVENT_SIZE] = { [1] = MLX5_EVENT_TYPE_PORT_CHANGE, [3] = subtype, [40] = port << 4 };

@@ -32,6 +32,16 @@ u64 fm5_bits_get(const void *mailbox, unsigned int at, unsigned int width)
 	return value;
 }
 
+void fm5_note_more(struct fm5_command *c, const char *format, ...)
+{
+	const size_t length = strlen(c->note);
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(c->note + length, sizeof(c->note) - length, format, arguments);
+	va_end(arguments);
+}
+
 void fm5_forget_ids(void)
 {
 	bitmap_zero(uars, FM5_LAST_UAR + 1);
@@ -59,7 +69,12 @@ const char *fm5_op_name(u16 op)
 	NAME(CREATE_RMP); NAME(MODIFY_RMP); NAME(DESTROY_RMP); NAME(CREATE_TIS); NAME(DESTROY_TIS); NAME(CREATE_RQT);
 	NAME(DESTROY_RQT); NAME(QUERY_ROCE_ADDRESS); NAME(SET_ROCE_ADDRESS); NAME(CREATE_UMEM); NAME(DESTROY_UMEM);
 	NAME(CREATE_GENERAL_OBJECT); NAME(MODIFY_GENERAL_OBJECT); NAME(QUERY_GENERAL_OBJECT);
-	NAME(DESTROY_GENERAL_OBJECT); NAME(CREATE_UCTX); NAME(DESTROY_UCTX);
+	NAME(DESTROY_GENERAL_OBJECT); NAME(CREATE_UCTX); NAME(DESTROY_UCTX); NAME(MODIFY_TIS); NAME(MODIFY_TIR);
+	NAME(MODIFY_RQT); NAME(CREATE_FLOW_TABLE); NAME(DESTROY_FLOW_TABLE); NAME(MODIFY_FLOW_TABLE);
+	NAME(SET_FLOW_TABLE_ROOT); NAME(CREATE_FLOW_GROUP); NAME(DESTROY_FLOW_GROUP); NAME(SET_FLOW_TABLE_ENTRY);
+	NAME(DELETE_FLOW_TABLE_ENTRY); NAME(ALLOC_FLOW_COUNTER); NAME(DEALLOC_FLOW_COUNTER);
+	NAME(CREATE_SCHEDULING_ELEMENT); NAME(MODIFY_SCHEDULING_ELEMENT); NAME(QUERY_SCHEDULING_ELEMENT);
+	NAME(DESTROY_SCHEDULING_ELEMENT);
 	}
 #undef NAME
 	return "UNKNOWN";
@@ -87,6 +102,11 @@ static bool creates(u16 op)
 	case MLX5_CMD_OP_ALLOC_PD:
 	case MLX5_CMD_OP_ALLOC_XRCD:
 	case MLX5_CMD_OP_ALLOC_TRANSPORT_DOMAIN:
+	case MLX5_CMD_OP_CREATE_FLOW_TABLE:
+	case MLX5_CMD_OP_CREATE_FLOW_GROUP:
+	case MLX5_CMD_OP_ALLOC_FLOW_COUNTER:
+	case MLX5_CMD_OP_ALLOC_PACKET_REFORMAT_CONTEXT:
+	case MLX5_CMD_OP_ALLOC_MODIFY_HEADER_CONTEXT:
 		return true;
 	}
 	return false;
@@ -180,12 +200,16 @@ void fm5_execute(struct fm5_command *c)
 		return fm5_query_nic_vport(c);
 	case MLX5_CMD_OP_QUERY_VPORT_STATE:
 		MLX5_SET(query_vport_state_out, c->out, admin_state, 1);
-		MLX5_SET(query_vport_state_out, c->out, state, 1);
+		MLX5_SET(query_vport_state_out, c->out, state, fm5_eth != FM5_MLX5E || fm5_link_is_up());
 		return;
 	case MLX5_CMD_OP_QUERY_HCA_VPORT_GID:
 		return fm5_query_gid(c);
 	case MLX5_CMD_OP_QUERY_HCA_VPORT_PKEY:
 		return query_pkey(c);
+	case MLX5_CMD_OP_CREATE_CQ:
+		return fm5_follow_completion_queue(c, id);
+	case MLX5_CMD_OP_DESTROY_CQ:
+		return fm5_leave_completion_queue(fm5_in(c, destroy_cq_in, cqn));
 	case MLX5_CMD_OP_CREATE_QP:
 	case MLX5_CMD_OP_CREATE_SQ:
 	case MLX5_CMD_OP_CREATE_RQ:
@@ -211,6 +235,12 @@ void fm5_execute(struct fm5_command *c)
 	case MLX5_CMD_OP_DESTROY_SQ:
 	case MLX5_CMD_OP_DESTROY_RQ:
 		return fm5_destroy_queue(c);
+	case MLX5_CMD_OP_CREATE_SCHEDULING_ELEMENT:
+		return fm5_create_element(c);
+	case MLX5_CMD_OP_MODIFY_SCHEDULING_ELEMENT:
+		return fm5_modify_element(c);
+	case MLX5_CMD_OP_DESTROY_SCHEDULING_ELEMENT:
+		return fm5_destroy_element(c);
 	case MLX5_CMD_OP_CREATE_GENERAL_OBJECT:
 	case MLX5_CMD_OP_MODIFY_GENERAL_OBJECT:
 	case MLX5_CMD_OP_QUERY_GENERAL_OBJECT:

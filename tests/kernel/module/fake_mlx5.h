@@ -8,13 +8,14 @@
  *	command.c	the thread that plays the firmware: initialisation segment, command queue, mailboxes
  *	execute.c	one command: which part answers it
  *	capabilities.c, ethernet.c, events.c, queues.c		those parts
- *	netdev.c	the network device of an Ethernet port
+ *	netdev.c	with eth=1, the network device of an Ethernet port, instead of the driver's own
+ *	port.c, transmit.c, elements.c	with eth=2, what the driver's own needs: the port's registers, send queues, scheduling elements
  *	delegate.c	/dev/fake_mlx5: a process that answers instead (fake_mlx5_abi.h)
  *	control.c	writing to /proc/fake_mlx5: faults and events on request
  *	log.c		reading it: every command
  *
  * Programs' queues, user contexts and scheduling elements are left to such a process: the module refuses elements, and
- * takes care of the driver's own queues alone.
+ * takes care of the driver's own queues and elements alone.
  *
  * The firmware's state (queues, event queues, capabilities) belongs to its thread; nothing else touches it while the
  * thread runs.
@@ -51,7 +52,7 @@ struct fm5_command {
 	u32 inlen, outlen;
 	u8 status;
 	u32 syndrome;
-	char note[160];		/* for the log: "key=value ..." */
+	char note[208];		/* for the log: "key=value ..." */
 };
 
 /* Why the firmware refused; what the driver logs and a client reads in its output mailbox. */
@@ -61,6 +62,8 @@ enum fm5_syndrome {
 	FM5_EVENT_QUEUE		= 0xbad020,
 	FM5_CAPABILITY_TYPE	= 0xbad030,
 	FM5_NO_UAR		= 0xbad031,
+	FM5_NO_ELEMENT		= 0xbad050,
+	FM5_ELEMENT_IN_USE	= 0xbad051,
 	FM5_NO_MEMORY		= 0xbad0ff,
 };
 
@@ -71,6 +74,8 @@ static inline void fm5_refuse(struct fm5_command *c, u8 status, enum fm5_syndrom
 }
 
 #define fm5_note(c, ...) snprintf((c)->note, sizeof((c)->note), __VA_ARGS__)
+/* Behind what is noted already. */
+__printf(2, 3) void fm5_note_more(struct fm5_command *c, const char *format, ...);
 #define fm5_in(c, type, field) MLX5_GET(type, (c)->in, field)
 
 /* Bits from `at` on, as the programmer's reference counts them: for fields newer than the headers. */
@@ -84,7 +89,8 @@ u64 fm5_bits_get(const void *mailbox, unsigned int at, unsigned int width);
 /* Parameters. */
 extern ulong fm5_base;		/* physical address of BAR0 */
 extern bool fm5_vf;		/* a virtual function */
-extern uint fm5_eth;		/* 1: Ethernet with RoCE */
+enum { FM5_INFINIBAND, FM5_ETHERNET, FM5_MLX5E };
+extern uint fm5_eth;		/* one of these; the last two are Ethernet with RoCE */
 
 extern void __iomem *fm5_bar;	/* BAR0 as the device itself sees it */
 
@@ -133,6 +139,32 @@ bool fm5_has_speed(unsigned int gbps);
 /* One that it has. */
 void fm5_set_speed(unsigned int gbps);
 
+/* Down or up, as it is now. */
+void fm5_link_event(void);
+
+/* port.c */
+void fm5_port_reset(void);
+bool fm5_port_is_up(void);
+u16 fm5_port_mtu(void);
+/* False: it is another register. */
+bool fm5_port_register(struct fm5_command *c, u16 number, bool write);
+
+/* transmit.c */
+void fm5_follow_completion_queue(struct fm5_command *c, u32 number);
+void fm5_leave_completion_queue(u32 number);
+void fm5_follow_send_queue(struct fm5_command *c, u32 number);
+void fm5_send_queue_state(u32 number, u8 state);
+void fm5_leave_send_queue(u32 number);
+void fm5_forget_transmission(void);
+/* Whether there was something to send. */
+bool fm5_transmit(void);
+
+/* elements.c */
+void fm5_create_element(struct fm5_command *c);
+void fm5_modify_element(struct fm5_command *c);
+void fm5_destroy_element(struct fm5_command *c);
+void fm5_forget_elements(void);
+
 /* netdev.c */
 struct device;
 int fm5_netdev_add(struct device *parent, bool link_up);
@@ -146,6 +178,7 @@ void fm5_destroy_eq(struct fm5_command *c);
 bool fm5_has_eq(u8 type);
 void fm5_event(u8 type, u8 subtype, u32 data);
 void fm5_port_event(u8 subtype, u8 port);
+void fm5_completion_event(u32 event_queue, u32 completion_queue);
 void fm5_forget_eqs(void);
 
 /* queues.c */

@@ -18,7 +18,7 @@
 
 struct line {
 	u64 time;
-	char text[248];
+	char text[320];
 };
 
 static struct line *lines;

@@ -19,7 +19,7 @@ MODULE_PARM_DESC(vf, "a virtual function (15b3:101e) instead of a physical one (
 
 uint fm5_eth;
 module_param_named(eth, fm5_eth, uint, 0444);
-MODULE_PARM_DESC(eth, "1: Ethernet with RoCE; 0: InfiniBand");
+MODULE_PARM_DESC(eth, "0: InfiniBand; 1: Ethernet with RoCE; 2: the same, with the driver's own network device (mlx5e)");
 
 static bool plugged = true;
 module_param(plugged, bool, 0444);

@@ -158,7 +158,7 @@ int fm5_pci_add(void)
 	/* Claimed where it is: x86 assigns nothing within an e820 reservation, and the BAR lies in one. */
 	pci_bus_claim_resources(bus);
 	/* Before the driver finds the function: mlx5e, too, has its network device before mlx5_ib looks for one. */
-	if (fm5_eth)
+	if (fm5_eth == FM5_ETHERNET)
 		add_netdev();
 	pci_bus_add_devices(bus);
 	pci_unlock_rescan_remove();

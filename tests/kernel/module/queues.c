@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * Queue pairs, send and receive queues that no process answers for: their contexts, and the states that the driver moves
- * them through. Nothing is checked; that is the firmware's in the process.
+ * them through. Nothing is checked; that is the firmware's in the process. Send queues of the driver's network device are worked off
+ * in transmit.c.
  */
 #include <linux/list.h>
 #include <linux/slab.h>
@@ -59,6 +60,8 @@ void fm5_create_queue(struct fm5_command *c, u32 id)
 		fm5_bits_set(q->context, QUEUE_STATE, RESET);
 	}
 	list_add_tail(&q->list, &queues);
+	if (c->op == MLX5_CMD_OP_CREATE_SQ)
+		fm5_follow_send_queue(c, q->number);
 }
 
 void fm5_modify_queue_pair(struct fm5_command *c)
@@ -97,9 +100,13 @@ void fm5_query_queue_pair(struct fm5_command *c)
 void fm5_modify_queue(struct fm5_command *c)
 {
 	struct queue *q = queue_of(c);
+	const u8 state = fm5_bits_get(c->in + QUEUE_CONTEXT, QUEUE_STATE);
 
-	if (q)
-		fm5_bits_set(q->context, QUEUE_STATE, fm5_bits_get(c->in + QUEUE_CONTEXT, QUEUE_STATE));
+	if (!q)
+		return;
+	fm5_bits_set(q->context, QUEUE_STATE, state);
+	if (c->op == MLX5_CMD_OP_MODIFY_SQ)
+		fm5_send_queue_state(q->number, state);
 }
 
 void fm5_query_queue(struct fm5_command *c)
@@ -120,8 +127,11 @@ void fm5_destroy_queue(struct fm5_command *c)
 {
 	struct queue *q = queue_of(c);
 
-	if (q)
-		forget(q);
+	if (!q)
+		return;
+	if (c->op == MLX5_CMD_OP_DESTROY_SQ)
+		fm5_leave_send_queue(q->number);
+	forget(q);
 }
 
 void fm5_forget_queues(void)
