@@ -48,6 +48,7 @@ static void mlx5e_capabilities(void)
 	MLX5_SET(cmd_hca_cap, general, nic_flow_table, 1);
 	MLX5_SET(cmd_hca_cap, general, vport_group_manager, !fm5_vf);
 	MLX5_SET(cmd_hca_cap, general, ets, 1);
+	MLX5_SET(cmd_hca_cap, general, max_tc, fm5_classes);
 	MLX5_SET(cmd_hca_cap, general, qcam_reg, 1);
 	MLX5_SET(cmd_hca_cap, general, pcam_reg, 1);
 	MLX5_SET(cmd_hca_cap, general, max_wqe_sz_sq, 1024);

@@ -92,6 +92,8 @@ extern bool fm5_vf;		/* a virtual function */
 enum { FM5_INFINIBAND, FM5_ETHERNET, FM5_MLX5E };
 extern uint fm5_eth;		/* one of these; the last two are Ethernet with RoCE */
 
+extern uint fm5_classes;	/* traffic classes of the port */
+
 extern void __iomem *fm5_bar;	/* BAR0 as the device itself sees it */
 
 /* main.c */

@@ -21,6 +21,10 @@ uint fm5_eth;
 module_param_named(eth, fm5_eth, uint, 0444);
 MODULE_PARM_DESC(eth, "0: InfiniBand; 1: Ethernet with RoCE; 2: the same, with the driver's own network device (mlx5e)");
 
+uint fm5_classes = 8;
+module_param_named(classes, fm5_classes, uint, 0444);
+MODULE_PARM_DESC(classes, "with eth=2, traffic classes of the port");
+
 static bool plugged = true;
 module_param(plugged, bool, 0444);
 MODULE_PARM_DESC(plugged, "whether the function is there from the start, or from \"plug\" on");
