@@ -161,6 +161,7 @@ Compiled compile(const CompileInput& input)
     Draft draft = compiling::lay_out_policy(input, compiled.findings);
     compiling::fold(draft, input.capabilities.max_depth);
     compiling::report_limits(draft, input, compiled.findings);
+    compiled.fixed_findings = compiled.findings.size();
     compiling::add_principals(draft, input, compiled.findings);
     compiling::assign_rates(draft, input, compiled.findings);
     compiling::report_folding(draft, input, compiled.findings);

@@ -176,6 +176,7 @@ struct Compiled {
     // The leaf of each principal of the input, in its order; those in `others` carry that path.
     std::vector<ElementPath> principal_leaves;
     std::vector<Finding> findings;
+    std::size_t fixed_findings = 0;    // the first ones: they do not depend on principals
 
     friend bool operator==(const Compiled&, const Compiled&) = default;
 };

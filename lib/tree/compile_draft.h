@@ -27,6 +27,10 @@ constexpr Index kRoot = 0;
 constexpr Index kNone = std::numeric_limits<Index>::max();
 constexpr const char* kOthers = "others";
 constexpr RateSpec kOneShare{};
+// What keeps a principal from a leaf of its own.
+constexpr const char* kBudgetUsedUp = "its leaf-budget is used up";
+constexpr const char* kLeavesUsedUp = "the device's leaves are used up";
+constexpr const char* kElementsUsedUp = "the device's elements are used up";
 
 struct DraftElement {
     ElementPath path;
@@ -87,6 +91,15 @@ void assign_rates(Draft& draft, const CompileInput& input, std::vector<Finding>&
 // a device that schedules nothing the draft is empty.
 void report_limits(Draft& draft, const CompileInput& input, std::vector<Finding>& findings);
 [[nodiscard]] std::string_view principal_noun(FairBy fair_by);    // "process"
+
+// How the leaves of a class were given out; some of its principals share one.
+struct BudgetUse {
+    std::uint32_t own_leaves = 0;
+    std::uint32_t beyond = 0;
+    const char* limit = nullptr;    // why the first of them does
+    const ElementPath& shared_leaf;
+};
+[[nodiscard]] Finding budget_exceeded(const SpecElement& spec, const BudgetUse& use, const CompileInput& input);
 // What folding lost; after assign_rates.
 void report_folding(const Draft& draft, const CompileInput& input, std::vector<Finding>& findings);
 

@@ -35,17 +35,17 @@ public:
             return "the device has no level left below the class";
         }
         if (one.spec->leaf_budget && one.own_leaves >= *one.spec->leaf_budget) {
-            return "its leaf-budget is used up";
+            return kBudgetUsedUp;
         }
         if (draft_.leaves + 1 > leaf_limit_) {
-            return "the device's leaves are used up";
+            return kLeavesUsedUp;
         }
         std::uint32_t elements = splits_class ? 2 : 1;
         for (std::size_t i = 0; i + 1 < chain.size() && i < inner_levels(one); ++i) {
             elements += draft_.by_path.contains(chain[i].text()) ? 0 : 1;
         }
         if (draft_.kept + elements > input_.capabilities.max_elements) {
-            return "the device's elements are used up";
+            return kElementsUsedUp;
         }
         return nullptr;
     }
@@ -162,19 +162,10 @@ private:
 void report_budget(const Draft& draft, const CompileInput& input, std::vector<Finding>& findings)
 {
     for (const auto& one : draft.classes) {
-        if (one.beyond == 0) {
-            continue;
+        if (one.beyond != 0) {
+            findings.push_back(budget_exceeded(
+                *one.spec, {one.own_leaves, one.beyond, one.limit, draft.elements[one.shared_leaf].path}, input));
         }
-        const auto noun = principal_noun(one.spec->fair_by);
-        const auto limit = one.spec->leaf_budget ? fmt::format(" (leaf-budget {})", *one.spec->leaf_budget)
-                                                 : std::string();
-        findings.push_back(
-            {FindingKind::BudgetExceeded, false, one.spec->path,
-             fmt::format("a leaf for each {}, {} in all", noun, one.own_leaves + one.beyond),
-             fmt::format("{} leaves, with {} sharing {}", one.own_leaves, one.beyond,
-                         draft.elements[one.shared_leaf].path.text()),
-             fmt::format("{}{}; the device has {} leaves, {} kept in reserve", one.limit, limit,
-                         input.capabilities.max_leaves, std::min(input.leaf_reserve, input.capabilities.max_leaves))});
     }
 }
 
@@ -229,6 +220,18 @@ const char* why_no_leaf(Draft& draft, const CompileInput& input, const ClassDraf
 {
     return one.element == kNone ? "the class has no place on the device"
                                 : Principals(draft, input).limit_reached(one, {one.spec->path.child(kOthers)});
+}
+
+Finding budget_exceeded(const SpecElement& spec, const BudgetUse& use, const CompileInput& input)
+{
+    const auto limit = spec.leaf_budget ? fmt::format(" (leaf-budget {})", *spec.leaf_budget) : std::string();
+    return {FindingKind::BudgetExceeded,
+            false,
+            spec.path,
+            fmt::format("a leaf for each {}, {} in all", principal_noun(spec.fair_by), use.own_leaves + use.beyond),
+            fmt::format("{} leaves, with {} sharing {}", use.own_leaves, use.beyond, use.shared_leaf.text()),
+            fmt::format("{}{}; the device has {} leaves, {} kept in reserve", use.limit, limit,
+                        input.capabilities.max_leaves, std::min(input.leaf_reserve, input.capabilities.max_leaves))};
 }
 
 void add_principals(Draft& draft, const CompileInput& input, std::vector<Finding>& findings)

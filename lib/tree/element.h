@@ -69,6 +69,9 @@ struct Element {
 // folding a parent is still a prefix of its children's paths.
 using Tree = std::map<ElementPath, Element>;
 
+// Elements of a tree that are others than before; empty: it is not there any longer.
+using ElementChanges = std::map<ElementPath, std::optional<Element>>;
+
 // Levels from the root (1) to the deepest element; 0 for an empty tree.
 [[nodiscard]] std::uint32_t depth(const Tree& tree);
 [[nodiscard]] std::uint32_t leaf_count(const Tree& tree);
