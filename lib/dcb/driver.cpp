@@ -100,7 +100,7 @@ constexpr Driver kHns3{
     .disrupts = {.priorities = Disruption::Interface, .pfc = Disruption::Interface},
 };
 
-// qed/qed_dcbx.c. An entry with a DSCP is taken for a port number.
+// qed/qed_dcbx.c. An entry with a DSCP is taken for a port number. Weights are not checked by the driver.
 constexpr Driver kQede{
     .name = "qede",
     .hardware = "Marvell FastLinQ 4xxxx",
@@ -133,7 +133,7 @@ constexpr Driver kMlx4{
     .ignores_other_apps = true,
 };
 
-// i40e/i40e_dcb_nl.c
+// i40e/i40e_dcb_nl.c. Weights are not checked by the driver.
 constexpr Driver kI40e{
     .name = "i40e",
     .hardware = "Intel X710 and X722",

@@ -74,9 +74,11 @@ struct RateStep {
     Bandwidth step;
 };
 
+// 0: no selector of ours.
 inline constexpr std::uint8_t selector_bit(Selector selector)
 {
-    return static_cast<std::uint8_t>(1U << static_cast<unsigned>(selector));
+    return selector > Selector::Dscp ? std::uint8_t{0}
+                                     : static_cast<std::uint8_t>(1U << static_cast<unsigned>(selector));
 }
 
 struct Driver {

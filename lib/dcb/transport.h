@@ -34,6 +34,8 @@ public:
     [[nodiscard]] tl::expected<std::vector<std::uint8_t>, int> ask(std::uint16_t type,
                                                                    const std::vector<std::uint8_t>& request) override;
     [[nodiscard]] bool has_sent(std::uint32_t sequence) const override;
+    // Of the last request.
+    [[nodiscard]] std::uint32_t sequence() const { return connection_.sequence(); }
 
 private:
     netlink::Connection connection_;

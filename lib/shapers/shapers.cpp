@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <linux/dcbnl.h>
 #include <linux/devlink.h>
 #include <linux/genetlink.h>
 #include <linux/pkt_sched.h>
@@ -12,55 +11,21 @@
 #include <net/if.h>
 
 #include "lib/base/units.h"
+#include "lib/dcb/port.h"
 #include "lib/netlink/connection.h"
+#include "lib/netlink/structures.h"
 
 namespace rdmaqos::shapers {
 namespace {
 
 using netlink::AnswerEnd;
+using netlink::attributes_behind;
 using netlink::Bytes;
+using netlink::header_of;
+using netlink::request_with;
+using netlink::structure_in;
 
-constexpr std::size_t kTrafficClasses = IEEE_8021QAZ_MAX_TCS;
 constexpr std::uint64_t kBitsPerByte = 8;
-
-template <typename Structure>
-std::optional<Structure> first_bytes_as(Bytes content)
-{
-    Structure value{};
-    if (content.size() < sizeof(value)) {
-        return std::nullopt;
-    }
-    std::memcpy(&value, content.data(), sizeof(value));
-    return value;
-}
-
-// What stands before the attributes; empty: there is less.
-template <typename Header>
-std::optional<Header> header_of(Bytes content)
-{
-    return content.size() < NLMSG_ALIGN(sizeof(Header)) ? std::nullopt : first_bytes_as<Header>(content);
-}
-
-template <typename Header>
-Bytes attributes_behind(Bytes content)
-{
-    return content.subspan(NLMSG_ALIGN(sizeof(Header)));
-}
-
-template <typename Header>
-std::vector<std::uint8_t> request_with(const Header& header)
-{
-    std::vector<std::uint8_t> request(NLMSG_ALIGN(sizeof(header)));
-    std::memcpy(request.data(), &header, sizeof(header));
-    return request;
-}
-
-// The first bytes of an attribute as a structure of the kernel's.
-template <typename Structure>
-std::optional<Structure> structure_in(Bytes attributes, std::uint16_t type)
-{
-    return first_bytes_as<Structure>(netlink::content_of(attributes, type));
-}
 
 bool has(Bytes attributes, std::uint16_t type)
 {
@@ -108,22 +73,24 @@ void find_by_interface(const std::string& netdev, std::vector<Shaper>& found)
                              fmt::format("tc qdisc show dev {}", netdev)});
         }
     });
-    dcbmsg classes{};
-    classes.dcb_family = AF_UNSPEC;
-    classes.cmd = DCB_CMD_IEEE_GET;
-    std::vector<std::uint8_t> request = request_with(classes);
-    netlink::append(request, DCB_ATTR_IFNAME, netdev);
-    ask(kernel, RTM_GETDCB, 0, request, [&](Bytes content) {
-        const TrafficClasses read = read_traffic_classes(content);
-        if (!read.shares.empty()) {
-            found.push_back({fmt::format("ETS divides {}: {}", netdev, fmt::join(read.shares, ", ")),
-                             fmt::format("dcb ets show dev {}", netdev)});
-        }
-        if (!read.max_rates.empty()) {
-            found.push_back({fmt::format("DCB limits {}: {}", netdev, fmt::join(read.max_rates, ", ")),
-                             fmt::format("dcb maxrate show dev {}", netdev)});
-        }
-    });
+}
+
+void find_by_traffic_classes(const std::string& netdev, std::vector<Shaper>& found)
+{
+    dcb::KernelTransport kernel;
+    const auto settings = dcb::read_port(kernel, netdev);
+    if (!settings) {
+        return;    // no such interface, or one without traffic classes
+    }
+    const TrafficClasses classes = traffic_classes_in_words(*settings);
+    if (!classes.shares.empty()) {
+        found.push_back({fmt::format("ETS divides {}: {}", netdev, fmt::join(classes.shares, ", ")),
+                         fmt::format("dcb ets show dev {}", netdev)});
+    }
+    if (!classes.max_rates.empty()) {
+        found.push_back({fmt::format("DCB limits {}: {}", netdev, fmt::join(classes.max_rates, ", ")),
+                         fmt::format("dcb maxrate show dev {}", netdev)});
+    }
 }
 
 void find_by_function(const std::vector<std::string>& pci_addresses, std::vector<Shaper>& found)
@@ -168,31 +135,20 @@ std::string read_offloaded_qdisc(Bytes content, int interface)
     return offloaded ? kind : std::string();
 }
 
-TrafficClasses read_traffic_classes(Bytes content)
+TrafficClasses traffic_classes_in_words(const dcb::PortSettings& settings)
 {
-    TrafficClasses read;
-    if (!header_of<dcbmsg>(content)) {
-        return read;
-    }
-    const Bytes ieee = netlink::content_of(attributes_behind<dcbmsg>(content), DCB_ATTR_IEEE);
-    if (const auto ets = structure_in<ieee_ets>(ieee, DCB_ATTR_IEEE_ETS)) {
-        for (std::size_t i = 0; i < kTrafficClasses; ++i) {
-            const bool divides = ets->tc_tsa[i] == IEEE_8021QAZ_TSA_ETS && ets->tc_tx_bw[i] > 0 &&
-                                 ets->tc_tx_bw[i] < 100;
-            if (divides) {
-                read.shares.push_back(fmt::format("traffic class {} gets {} %", i, ets->tc_tx_bw[i]));
-            }
+    constexpr std::uint8_t kWhole = 100;
+    TrafficClasses words;
+    for (std::size_t i = 0; settings.ets && i < dcb::kTrafficClasses; ++i) {
+        const dcb::TrafficClass& one = settings.ets->traffic_class.at(i);
+        if (one.selection == dcb::Selection::Ets && one.weight > 0 && one.weight < kWhole) {
+            words.shares.push_back(fmt::format("traffic class {} gets {} %", i, one.weight));
+        }
+        if (one.max_rate) {
+            words.max_rates.push_back(fmt::format("traffic class {} sends {} at most", i, to_string(*one.max_rate)));
         }
     }
-    if (const auto rates = structure_in<ieee_maxrate>(ieee, DCB_ATTR_IEEE_MAXRATE)) {
-        for (std::size_t i = 0; i < kTrafficClasses; ++i) {
-            if (rates->tc_maxrate[i] != 0) {
-                read.max_rates.push_back(fmt::format("traffic class {} sends {} at most", i,
-                                                     to_string(Bandwidth::from_kbps(rates->tc_maxrate[i]))));
-            }
-        }
-    }
-    return read;
+    return words;
 }
 
 std::optional<std::uint16_t> read_family(Bytes content)
@@ -236,6 +192,7 @@ std::vector<Shaper> find_shapers(const std::string& netdev, const std::string& p
     std::vector<Shaper> found;
     if (!netdev.empty()) {
         find_by_interface(netdev, found);
+        find_by_traffic_classes(netdev, found);
     }
     std::vector<std::string> functions{pci_address};
     std::error_code none;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/dcb/port_settings.h"
 #include "lib/netlink/message.h"
 
 namespace rdmaqos::shapers {
@@ -37,8 +38,7 @@ struct TrafficClasses {
     std::vector<std::string> shares;       // "traffic class 3 gets 40 %", of those that divide the port (ETS)
     std::vector<std::string> max_rates;    // "traffic class 3 sends 10 Gbit/s at most"
 };
-// Of an answer to RTM_GETDCB with DCB_CMD_IEEE_GET.
-[[nodiscard]] TrafficClasses read_traffic_classes(netlink::Bytes content);
+[[nodiscard]] TrafficClasses traffic_classes_in_words(const dcb::PortSettings& settings);
 
 // The number of a family of generic netlink, of an answer to CTRL_CMD_GETFAMILY.
 [[nodiscard]] std::optional<std::uint16_t> read_family(netlink::Bytes content);

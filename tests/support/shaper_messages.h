@@ -33,7 +33,7 @@ inline Bytes offloaded_htb()
     return qdisc("htb", attribute(TCA_OPTIONS, attribute(TCA_HTB_OFFLOAD, {})));
 }
 
-inline Bytes dcb(const Bytes& ieee)
+inline Bytes dcb_answer(const Bytes& ieee)
 {
     dcbmsg header{};
     header.cmd = DCB_CMD_IEEE_GET;

@@ -41,32 +41,29 @@ TEST(OffloadedQdisc, OneOfTheHostAloneIsNone)
 
 TEST(TrafficClassesOfAPort, WhatDividesAndLimits)
 {
-    ieee_ets ets{};
-    ets.tc_tsa[0] = IEEE_8021QAZ_TSA_ETS;
-    ets.tc_tx_bw[0] = 60;
-    ets.tc_tsa[3] = IEEE_8021QAZ_TSA_ETS;
-    ets.tc_tx_bw[3] = 40;
-    ets.tc_tsa[5] = IEEE_8021QAZ_TSA_STRICT;
-    ieee_maxrate rates{};
-    rates.tc_maxrate[3] = 10'000'000;
-    const auto read = read_traffic_classes(
-        dcb(attribute(DCB_ATTR_IEEE_ETS, bytes_of(ets)) + attribute(DCB_ATTR_IEEE_MAXRATE, bytes_of(rates))));
-    EXPECT_THAT(read.shares, ElementsAre("traffic class 0 gets 60 %", "traffic class 3 gets 40 %"));
-    EXPECT_THAT(read.max_rates, ElementsAre("traffic class 3 sends 10 Gbit/s at most"));
+    dcb::PortSettings settings;
+    settings.ets.emplace();
+    auto& classes = settings.ets->traffic_class;
+    classes[0] = {.selection = dcb::Selection::Ets, .weight = 60, .max_rate = {}};
+    classes[3] = {.selection = dcb::Selection::Ets, .weight = 40, .max_rate = Bandwidth::from_gbps(10)};
+    classes[5].selection = dcb::Selection::Strict;
+    const auto words = traffic_classes_in_words(settings);
+    EXPECT_THAT(words.shares, ElementsAre("traffic class 0 gets 60 %", "traffic class 3 gets 40 %"));
+    EXPECT_THAT(words.max_rates, ElementsAre("traffic class 3 sends 10 Gbit/s at most"));
 }
 
 TEST(TrafficClassesOfAPort, AsADriverHasThemWhenNobodySetThem)
 {
-    ieee_ets ets{};
-    for (std::size_t i = 0; i < IEEE_8021QAZ_MAX_TCS; ++i) {
-        ets.tc_tsa[i] = IEEE_8021QAZ_TSA_VENDOR;
-        ets.tc_tx_bw[i] = 100;
+    dcb::PortSettings settings;
+    EXPECT_THAT(traffic_classes_in_words(settings).shares, IsEmpty());
+    settings.ets.emplace();
+    for (dcb::TrafficClass& one : settings.ets->traffic_class) {
+        one.selection = dcb::Selection::Vendor;
     }
-    const auto read = read_traffic_classes(
-        dcb(attribute(DCB_ATTR_IEEE_ETS, bytes_of(ets)) + attribute(DCB_ATTR_IEEE_MAXRATE, bytes_of(ieee_maxrate{}))));
-    EXPECT_THAT(read.shares, IsEmpty());
-    EXPECT_THAT(read.max_rates, IsEmpty());
-    EXPECT_THAT(read_traffic_classes(dcb({})).shares, IsEmpty());
+    EXPECT_THAT(traffic_classes_in_words(settings).shares, IsEmpty());
+    settings.ets->traffic_class[0] = {.selection = dcb::Selection::Ets, .weight = 100, .max_rate = {}};
+    EXPECT_THAT(traffic_classes_in_words(settings).shares, IsEmpty()) << "the whole divides nothing";
+    EXPECT_THAT(traffic_classes_in_words(settings).max_rates, IsEmpty());
 }
 
 // ---- functions ----
@@ -98,13 +95,11 @@ TEST(GenericNetlink, TheNumberOfAFamily)
 
 TEST(Shapers, WhatIsCutOffSaysNothing)
 {
-    for (const Message& whole : {mqprio(1), dcb(attribute(DCB_ATTR_IEEE_ETS, bytes_of(ieee_ets{}))),
-                                 rate(wide(DEVLINK_ATTR_RATE_TX_MAX, kGigabitPerSecond))}) {
+    for (const Message& whole : {mqprio(1), rate(wide(DEVLINK_ATTR_RATE_TX_MAX, kGigabitPerSecond))}) {
         // Of the last bytes some are padding.
         for (std::size_t length = 0; length + NLA_ALIGNTO <= whole.size(); ++length) {
             const rdmaqos::netlink::Bytes part(whole.data(), length);
             EXPECT_EQ(read_offloaded_qdisc(part, kInterface), "") << length;
-            EXPECT_THAT(read_traffic_classes(part).shares, IsEmpty()) << length;
             EXPECT_EQ(read_function_rate(part, {"0000:3b:00.0"}), "") << length;
             EXPECT_EQ(read_family(part), std::nullopt) << length;
         }
