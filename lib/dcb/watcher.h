@@ -1,4 +1,4 @@
-// Changes of traffic classes, by whomever: something to poll.
+// Changes of traffic classes by any program, or by the firmware: something to poll.
 //
 //     auto watcher = Watcher::open();
 //     ... when watcher->fd() is readable:
