@@ -40,6 +40,7 @@ std::string obstacle_of_dcbx(const dcb::PortSettings& before, const Rules& rules
     }
     switch (rules.host_dcbx) {
     case dcb::HostDcbx::Always:
+    case dcb::HostDcbx::Advised:
         return {};
     case dcb::HostDcbx::Settable:
         return before.dcbx->firmware ? "an agent in the firmware of the NIC negotiates with the switch (DCBX)" : "";
@@ -60,6 +61,9 @@ std::string obstacle(const dcb::PortSettings& before, const Rules& rules)
 {
     if (!before.ets) {
         return "the port has no traffic classes that its driver could set";
+    }
+    if (rules.driver.empty()) {
+        return "the driver of the port is not known";
     }
     if (!rules.sets_ets) {
         return fmt::format("the driver {} cannot set traffic classes", rules.driver);
@@ -214,7 +218,7 @@ private:
                 class_of(index).selection = dcb::Selection::Strict;
             }
         }
-        if (rules_.host_dcbx == dcb::HostDcbx::Settable && before_.dcbx && !before_.dcbx->host) {
+        if (rules_.sets_dcbx() && before_.dcbx && !before_.dcbx->host) {
             plan_.wanted.dcbx = dcb::kHostDcbx;
             plan_.notes.emplace_back("DCBX goes to host mode, so the settings of the switch no longer apply");
         }
@@ -382,6 +386,9 @@ private:
             whose.push_back(index);
         }
         wishes[0].wanted = std::max(wishes[0].wanted, 0.0);
+        if (const auto cap = plan_.wanted.ets->traffic_class[kOthers].max_rate) {
+            wishes[0].most = in_kbps(*cap) / whole;
+        }
         const auto percents = choose_percents(wishes, kWhole - spare_weight_);
         const auto reached = reached_with(wishes, percents);
         for (std::size_t i = 0; i < wishes.size(); ++i) {
@@ -399,14 +406,16 @@ private:
     void report_weight(const Group& group, const WeightWish& wish, double reached, double whole)
     {
         constexpr double kRounding = 1;    // kbit/s
-        constexpr std::string_view kWhy = "weights of traffic classes are whole percents, 1 at least, and everything "
-                                          "outside the policy has 1 at least";
+        const auto others_cap = plan_.wanted.ets->traffic_class[kOthers].max_rate;
+        const std::string why = "weights of traffic classes are whole percents, 1 at least, and everything outside the "
+                                "policy has 1 at least" +
+                                (others_cap ? "; that is capped at " + to_string(*others_cap) + ", as before" : "");
         const ClassRequest& only = requests_.children[group.children.front()];
         if (group.children.size() == 1 && only.min_rate && reached * whole + kRounding < in_kbps(*only.min_rate)) {
-            plan_.findings.push_back(
-                {FindingKind::MinRateMissed, false, only.path, "min-rate " + to_string(*only.min_rate),
-                 to_string(Bandwidth::from_mbps(Bandwidth::from_computed(reached * whole).mbps())), std::string(kWhy),
-                 Gap::between(Bandwidth::from_computed(reached * whole), *only.min_rate)});
+            plan_.findings.push_back({FindingKind::MinRateMissed, false, only.path,
+                                      "min-rate " + to_string(*only.min_rate),
+                                      to_string(Bandwidth::from_mbps(Bandwidth::from_computed(reached * whole).mbps())),
+                                      why, Gap::between(Bandwidth::from_computed(reached * whole), *only.min_rate)});
             return;
         }
         // Who has too little because of its cap was told of that.
@@ -418,7 +427,7 @@ private:
                      percent(wish.wanted * whole / link_) + " when all are busy" +
                          (group.children.size() > 1 ? " together with " + in_words(requests_, group.children, child)
                                                     : std::string()),
-                     fmt::format("{:.2f} %", reached * whole / link_ * 100), std::string(kWhy)});
+                     fmt::format("{:.2f} %", reached * whole / link_ * 100), why});
             }
         }
     }

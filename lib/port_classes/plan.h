@@ -73,7 +73,7 @@ struct Options {
     // Part of the link, in percent, that everything outside the policy is guaranteed. Less, down to 1, where the
     // guarantees of the policy need it.
     std::uint8_t others_percent = 5;
-    std::optional<Notifications> notifications;
+    std::optional<Notifications> notifications{};
 
     friend bool operator==(const Options&, const Options&) = default;
 };

@@ -3,18 +3,10 @@
 #include <algorithm>
 
 namespace rdmaqos::port_classes {
-namespace {
-
-// A fact of one driver that planning needs and its row of lib/dcb does not have.
-constexpr std::string_view kMlx5 = "mlx5_core";
-
-}    // namespace
-
 Rules rules_of(const dcb::Driver* driver)
 {
     Rules rules;
     if (driver == nullptr) {
-        rules.driver = "of this port, which is not known";
         rules.sets_ets = false;
         rules.sets_dscp = false;
         return rules;
@@ -27,11 +19,9 @@ Rules rules_of(const dcb::Driver* driver)
     rules.has_strict = driver->strict;
     rules.zero_weights = driver->zero_weight != dcb::ZeroWeight::Refused;
     rules.priority_is_class = driver->dscp_is_class;
-    rules.contiguous_classes = driver->dscp_is_class || driver->unused_must_be_strict;
+    rules.contiguous_classes = driver->contiguous_classes;
     rules.first_app_resets_ets = driver->first_app_resets_ets;
-    // With its first entry the port begins to trust all DSCPs, and the firmware has a map of its own for those that
-    // nobody set: that of `mlnx_qos` is DSCP / 8.
-    rules.unlisted_unknown = rules.driver == kMlx5;
+    rules.unlisted_unknown = driver->unlisted_dscp_unknown;
     rules.host_dcbx = driver->host_dcbx;
     if (driver->max_rates == dcb::Access::Write && !driver->rate_steps.empty()) {
         rules.max_rates.emplace();

@@ -25,7 +25,7 @@ struct RateSteps {
 };
 
 struct Rules {
-    std::string driver;    // "mlx5_core"
+    std::string driver;    // "mlx5_core"; empty: not known
     bool sets_ets = true;
     bool sets_dscp = true;                // entries of the application table for a DSCP
     bool deletes_dscp = true;             // they can be deleted, too
@@ -40,6 +40,13 @@ struct Rules {
     dcb::HostDcbx host_dcbx = dcb::HostDcbx::Always;
     std::optional<RateSteps> max_rates;    // empty: a class cannot have one
     dcb::Disruptions disrupts;
+
+    // The mode of DCBX is ours to set. Where the driver only advises host mode, the firmware may overwrite us
+    // otherwise.
+    [[nodiscard]] bool sets_dcbx() const
+    {
+        return host_dcbx == dcb::HostDcbx::Settable || host_dcbx == dcb::HostDcbx::Advised;
+    }
 };
 
 // Of a driver that has no row: `nullptr`, which sets nothing.

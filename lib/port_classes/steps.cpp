@@ -174,7 +174,7 @@ public:
             push_all(sets_);
             push_all(deletes_);
         }
-        const bool chooses_dcbx = rules_.host_dcbx == dcb::HostDcbx::Settable && state_.dcbx && wanted_.dcbx;
+        const bool chooses_dcbx = rules_.sets_dcbx() && state_.dcbx && wanted_.dcbx;
         if (chooses_dcbx && state_.dcbx->host != wanted_.dcbx->host) {
             add(dcb::SetDcbx{*wanted_.dcbx});
         }
@@ -251,7 +251,7 @@ private:
     // What the NIC takes in host mode only.
     void push(const dcb::Write& write)
     {
-        if (rules_.host_dcbx == dcb::HostDcbx::Settable && state_.dcbx && !state_.dcbx->host) {
+        if (rules_.sets_dcbx() && state_.dcbx && !state_.dcbx->host) {
             add(dcb::SetDcbx{dcb::kHostDcbx});
         }
         add(write);

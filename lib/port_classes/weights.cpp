@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <tuple>
+#include <utility>
 
 #include "lib/tree/max_min.h"
 
@@ -44,17 +44,17 @@ Error error_of(std::span<const WeightWish> wishes, const Percents& percents)
     return error;
 }
 
-// Rounded down, and then up where the most is lost, until all is given away.
-Percents largest_remainder(std::span<const WeightWish> wishes, std::uint32_t whole)
+// Gives `whole` away to those with these indexes: rounded down, and then up where the most is lost.
+void largest_remainder(std::span<const WeightWish> wishes, const std::vector<std::size_t>& whose, std::uint32_t whole,
+                       Percents& percents)
 {
     double sum = 0;
-    for (const auto& wish : wishes) {
-        sum += wish.wanted;
+    for (const std::size_t i : whose) {
+        sum += wishes[i].wanted;
     }
-    Percents percents(wishes.size());
     std::vector<double> lost(wishes.size());
     std::uint32_t given = 0;
-    for (std::size_t i = 0; i < wishes.size(); ++i) {
+    for (const std::size_t i : whose) {
         const double ideal = sum > 0 ? wishes[i].wanted / sum * whole : 0;
         percents[i] = static_cast<std::uint8_t>(std::max(std::floor(ideal + 1e-9), 1.0));
         lost[i] = ideal - percents[i];
@@ -63,7 +63,7 @@ Percents largest_remainder(std::span<const WeightWish> wishes, std::uint32_t who
     while (given != whole) {
         const bool is_short = given < whole;
         std::size_t chosen = wishes.size();
-        for (std::size_t i = 0; i < wishes.size(); ++i) {
+        for (const std::size_t i : whose) {
             const bool can = is_short || percents[i] > 1;
             if (can && (chosen == wishes.size() || (is_short ? lost[i] > lost[chosen] : lost[i] < lost[chosen]))) {
                 chosen = i;
@@ -73,7 +73,58 @@ Percents largest_remainder(std::span<const WeightWish> wishes, std::uint32_t who
         lost[chosen] += is_short ? -1 : 1;
         given += is_short ? 1 : -1;
     }
-    return percents;
+}
+
+struct Choice {
+    Percents percents;
+    Error error;
+};
+
+// One percent from one to another, as long as that is better. There are eight classes at most.
+void improve(std::span<const WeightWish> wishes, Choice& choice)
+{
+    for (bool is_better = true; is_better;) {
+        is_better = false;
+        const Percents from_here = choice.percents;
+        for (std::size_t from = 0; from < wishes.size(); ++from) {
+            for (std::size_t to = 0; to < wishes.size(); ++to) {
+                if (from == to || from_here[from] == 1) {
+                    continue;
+                }
+                Percents tried = from_here;
+                --tried[from];
+                ++tried[to];
+                const Error error = error_of(wishes, tried);
+                if (error.is_better_than(choice.error)) {
+                    choice = {std::move(tried), error};
+                    is_better = true;
+                }
+            }
+        }
+    }
+}
+
+// The weight of somebody who is capped only has to be large enough. So what is given to all of these together is tried,
+// and the others divide what is left as exactly as that allows. Replaces `choice` by a better one.
+void try_parts_of_capped(std::span<const WeightWish> wishes, std::uint32_t whole, Choice& choice)
+{
+    std::vector<std::size_t> capped;
+    std::vector<std::size_t> others;
+    for (std::size_t i = 0; i < wishes.size(); ++i) {
+        (wishes[i].most <= wishes[i].wanted * (1 + 1e-9) ? capped : others).push_back(i);
+    }
+    if (capped.empty() || others.empty()) {
+        return;
+    }
+    for (auto part = static_cast<std::uint32_t>(others.size()); part + capped.size() <= whole; ++part) {
+        Percents tried(wishes.size());
+        largest_remainder(wishes, others, part, tried);
+        largest_remainder(wishes, capped, whole - part, tried);
+        const Error error = error_of(wishes, tried);
+        if (error.is_better_than(choice.error)) {
+            choice = {std::move(tried), error};
+        }
+    }
 }
 
 }    // namespace
@@ -92,31 +143,16 @@ std::vector<std::uint8_t> choose_percents(std::span<const WeightWish> wishes, st
     if (wishes.empty()) {
         return {};
     }
-    Percents best = largest_remainder(wishes, whole);
-    Error least = error_of(wishes, best);
-    // One percent from one to another, as long as that is better. There are eight classes at most.
-    for (bool is_better = true; is_better;) {
-        is_better = false;
-        Percents next = best;
-        for (std::size_t from = 0; from < wishes.size(); ++from) {
-            for (std::size_t to = 0; to < wishes.size(); ++to) {
-                if (from == to || best[from] == 1) {
-                    continue;
-                }
-                Percents tried = best;
-                --tried[from];
-                ++tried[to];
-                const Error error = error_of(wishes, tried);
-                if (error.is_better_than(least)) {
-                    least = error;
-                    next = std::move(tried);
-                    is_better = true;
-                }
-            }
-        }
-        best = std::move(next);
-    }
-    return best;
+    std::vector<std::size_t> all(wishes.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    Choice choice{Percents(wishes.size()), {}};
+    largest_remainder(wishes, all, whole, choice.percents);
+    choice.error = error_of(wishes, choice.percents);
+    // First near to what is wanted: of equally good weights, those hold best when not all are busy.
+    improve(wishes, choice);
+    try_parts_of_capped(wishes, whole, choice);
+    improve(wishes, choice);
+    return choice.percents;
 }
 
 }    // namespace rdmaqos::port_classes
