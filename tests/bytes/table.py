@@ -41,7 +41,7 @@ class Flow:
     """A client and its server. One of them sends what is measured: its program has this name."""
 
     name: str
-    program: str = "ib_write_bw"    # or ucx_perftest, whose rate is that of the NIC's counters
+    program: str = "ib_write_bw"  # or ucx_perftest, which prints no rate of each second
     size: int = 65536
     queue_pairs: int = 1
     dscp: int = 0
@@ -76,6 +76,9 @@ class Row:
     phases: list[Phase] = dataclasses.field(default_factory=lambda: [Phase("")])
     starts_daemon: bool = True
     classes: list[str] = dataclasses.field(default_factory=list)  # of the ports, as `rdma-qos-emulator ctl` has them
+    # By what each has of the bytes that the NIC has sent in one interval, instead of by what programs print. Of rows in
+    # which all together fill the link.
+    by_parts: bool = False
 
 
 def levels(rest: str, **schedules: str) -> str:
@@ -271,6 +274,28 @@ class Host:
             bytes_of[by_number[each["number"]]["responder" if running.flow.sender_is_server else "requester"]]
             for each in self.queue_pairs_of(running)) for running in self.running if running in flows}
 
+    def parts(self) -> dict[str, float]:
+        """Of the link: Mbit/s. In between is one interval, the same for all."""
+        numbers = {running.flow.name: {each["number"] for each in self.queue_pairs_of(running)} for running in self.running}
+
+        def sent() -> dict[str, int]:
+            state = json.loads(self.emulator_ctl("state", "--json"))
+            device = next(each for each in state["devices"] if each["name"] == "mlx5_0")
+            return {name: sum(each["bytes"] for each in device["queue-pairs"] if each["qpn"] in own)
+                    for name, own in numbers.items()}
+
+        time.sleep(SETTLE)
+        before = sent()
+        now = dict(before)
+
+        def enough() -> bool:
+            now.update(sent())
+            return sum(now.values()) - sum(before.values()) >= MOVED
+
+        wait_until("too little data moves", enough)
+        all_of_it = sum(now.values()) - sum(before.values())
+        return {name: (now[name] - before[name]) * self.link / all_of_it for name in now}
+
     def moved(self, in_all: int = MOVED) -> dict[str, int]:
         """By each, while all together move enough to compare them."""
         before = self.bytes_of(self.running)
@@ -427,47 +452,49 @@ def fixed(**rates: float) -> list[Phase]:
 
 
 def class_rows() -> list[Row]:
-    """Traffic classes of the port above trees that are alike to it, one for each process."""
+    """Traffic classes of the port above trees that are alike to it, one for each process.
+
+    The link is slow: what a program has posted then lasts for more than half a second without a processor.
+    """
     two = [Flow("heavy", dscp=BLUE), Flow("light", dscp=GREEN)]
     equal = levels("", heavy="schedule: {share: 1}", light="schedule: {share: 1}")
+    controlled = levels("", heavy="schedule: {share: 1}", light="schedule: {share: 1}", control="schedule: {share: 1}")
 
     def row(name: str, classes: list[str], flows: list[Flow], phases: list[Phase], policy: str = equal) -> Row:
-        return Row(f"isolated, classes: {name}", 400, policy, flows, phases, classes=[*classes, *MARKS])
+        return Row(f"isolated, classes: {name}", 100, policy, flows, phases, classes=[*classes, *MARKS], by_parts=True)
 
     def change(*classes: str) -> Callable[[Host], None]:
         return lambda host: host.set_classes([*classes, *MARKS] if classes else [])
 
     return [
-        row("70 and 30 of two processes", ["tc1=70", "tc2=30"], two, fixed(heavy=280, light=120)),
+        row("70 and 30 of two processes", ["tc1=70", "tc2=30"], two, fixed(heavy=70, light=30)),
         row("50, 30 and 20", ["tc1=50", "tc2=30", "tc3=20"],
-            [Flow("red", dscp=RED), Flow("green", dscp=GREEN), Flow("blue", dscp=BLUE)], fixed(blue=200, green=120, red=80),
+            [Flow("red", dscp=RED), Flow("green", dscp=GREEN), Flow("blue", dscp=BLUE)], fixed(blue=50, green=30, red=20),
             levels("", red="schedule: {share: 1}", green="schedule: {share: 1}", blue="schedule: {share: 1}")),
         row("two processes in one of them", ["tc1=70", "tc2=30"],
             [Flow("heavy-one", dscp=BLUE), Flow("heavy-many", dscp=BLUE, queue_pairs=4), Flow("light", dscp=GREEN)],
-            fixed(heavy_one=140, heavy_many=140, light=120)),
-        row("a maximum rate of 100", ["tc1=70,100Mbps", "tc2=30"], two, fixed(heavy=100, light=300)),
-        row("a cap in the tree", ["tc1=70", "tc2=30"], two, fixed(heavy=100, light=300),
-            levels("", heavy="schedule: {share: 1, max-rate: 100Mbps}", light="schedule: {share: 1}")),
-        row("a strict one with a cap in the tree", ["tc1=70", "tc2=30", "tc6=strict"],
-            [*two, Flow("control", dscp=CONTROL)], fixed(control=80, heavy=224, light=96),
-            levels("", heavy="schedule: {share: 1}", light="schedule: {share: 1}",
-                   control="schedule: {share: 1, max-rate: 80Mbps}")),
-        row("a strict one with a maximum rate", ["tc1=70", "tc2=30", "tc6=strict,80Mbps"],
-            [*two, Flow("control", dscp=CONTROL)], fixed(control=80, heavy=224, light=96),
-            levels("", heavy="schedule: {share: 1}", light="schedule: {share: 1}", control="schedule: {share: 1}")),
+            fixed(heavy_one=35, heavy_many=35, light=30)),
+        row("a maximum rate of 25", ["tc1=70,25Mbps", "tc2=30"], two, fixed(heavy=25, light=75)),
+        row("a cap of 25 in the tree", ["tc1=70", "tc2=30"], two, fixed(heavy=25, light=75),
+            levels("", heavy="schedule: {share: 1, max-rate: 25Mbps}", light="schedule: {share: 1}")),
+        row("a strict one with a cap of 20 in the tree", ["tc1=70", "tc2=30", "tc6=strict"],
+            [*two, Flow("control", dscp=CONTROL)], fixed(control=20, heavy=56, light=24),
+            controlled.replace("control, schedule: {share: 1}", "control, schedule: {share: 1, max-rate: 20Mbps}")),
+        row("a strict one with a maximum rate of 20", ["tc1=70", "tc2=30", "tc6=strict,20Mbps"],
+            [*two, Flow("control", dscp=CONTROL)], fixed(control=20, heavy=56, light=24), controlled),
         row("UCX and perftest", ["tc1=70", "tc2=30"],
-            [Flow("heavy", "ucx_perftest", dscp=BLUE), Flow("light", dscp=GREEN)], fixed(heavy=280, light=120)),
+            [Flow("heavy", "ucx_perftest", dscp=BLUE), Flow("light", dscp=GREEN)], fixed(heavy=70, light=30)),
         row("a program that marks nothing", ["tc0=10", "tc1=70", "tc2=20"], [*two, Flow("plain")],
-            fixed(heavy=280, light=80, plain=40),
+            fixed(heavy=70, light=20, plain=10),
             levels("", heavy="schedule: {share: 1}", light="schedule: {share: 1}", plain="schedule: {share: 1}")),
         row("4 queue pairs in no leaf", ["tc0=30", "tc1=70"],
-            [Flow("heavy", dscp=BLUE), Flow("outside", queue_pairs=4, in_tree=False)], fixed(heavy=280, outside=120)),
+            [Flow("heavy", dscp=BLUE), Flow("outside", queue_pairs=4, in_tree=False)], fixed(heavy=70, outside=30)),
         row("messages of different size", ["tc1=70", "tc2=30"],
-            [Flow("heavy", size=4096, dscp=BLUE), Flow("light", size=1 << 18, dscp=GREEN)], fixed(heavy=280, light=120)),
+            [Flow("heavy", size=1 << 14, dscp=BLUE), Flow("light", size=1 << 18, dscp=GREEN)], fixed(heavy=70, light=30)),
         row("weights that change", ["tc1=70", "tc2=30"], two, [
-            Phase("70 and 30", expected=lambda host: {"heavy": 280, "light": 120}),
-            Phase("25 and 75", change("tc1=25", "tc2=75"), lambda host: {"heavy": 100, "light": 300}),
-            Phase("without classes", change(), lambda host: {"heavy": 200, "light": 200})]),
+            Phase("70 and 30", expected=lambda host: {"heavy": 70, "light": 30}),
+            Phase("25 and 75", change("tc1=25", "tc2=75"), lambda host: {"heavy": 25, "light": 75}),
+            Phase("without classes", change(), lambda host: {"heavy": 50, "light": 50})]),
     ]
 
 
@@ -496,7 +523,7 @@ def run_row(host: Host, row: Row, results: dict) -> float:
             phase.act(host)
             if phase.in_tree:
                 wait_until("not all queue pairs have their place", host.all_have_their_place)
-            measured = host.measured()
+            measured = host.parts() if row.by_parts else host.measured()
             predicted = host.predicted() if phase.expected is None else phase.expected(host)
             for name, rate in measured.items():
                 key = (row.name, phase.what, name)
