@@ -185,7 +185,10 @@ Message FakeDcb::fill(std::uint8_t command) const
             if (old_kernel_ && one.selection != Selection::Ets && i < classes_) {
                 ets.tc_tx_bw[i] = 100;
             }
-            ets.prio_tc[i] = settings_.ets->class_of_priority.at(i);
+            // mlx5 does not answer for priorities beyond the number of classes.
+            if (driver_.name != "mlx5_core" || i < classes_) {
+                ets.prio_tc[i] = settings_.ets->class_of_priority.at(i);
+            }
         }
         ieee = netlink::operator+(ieee, nest(DCB_ATTR_IEEE_ETS, netlink::bytes_of(ets)));
     }
@@ -444,6 +447,11 @@ int FakeDcb::set_ets(Bytes attribute, const Fault& fault)
         ets.class_of_priority.at(i) = kernel.prio_tc[i];
     }
     if (const int error = objection_to(ets); error != 0) {
+        // mlx5 finds a class that the port does not have when it comes to that priority: those before have moved.
+        const auto missing = std::ranges::find_if(ets.class_of_priority, [&](auto one) { return one >= classes_; });
+        if (driver_.name == "mlx5_core" && missing != ets.class_of_priority.end() && *missing < kNumbers) {
+            std::copy(ets.class_of_priority.begin(), missing, settings_.ets->class_of_priority.begin());
+        }
         return error;
     }
     // Numbers of a map that has its own are passed over.

@@ -152,7 +152,8 @@ TEST(Weights, OfClassesWithoutAPart)
 {
     EXPECT_THAT(weights("mlx5_core", {0, 100}), ElementsAre(0, 100, 0, 0, 0, 0, 0, 0));
     EXPECT_THAT(weights("hns3", {0, 100}), ElementsAre(1, 99, 0, 0, 0, 0, 0, 0)) << "refuses zeros";
-    EXPECT_THAT(weights("bnxt_en", {0, 100}), ElementsAre(1, 99, 0, 0, 0, 0, 0, 0)) << "refuses zeros where others have 100";
+    EXPECT_THAT(weights("bnxt_en", {0, 100}), ElementsAre(1, 99, 0, 0, 0, 0, 0, 0))
+        << "refuses zeros where others have 100";
 }
 
 TEST(Weights, AreTakenByEveryDriverAndWithinOnePercent)

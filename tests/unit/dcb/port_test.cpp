@@ -457,7 +457,13 @@ TEST(WritePort, OfAPortWithFewerClasses)
     EXPECT_TRUE(report.complete()) << report.message();
     EXPECT_EQ(report.now->ets->classes, 4);
     const auto refused = write(kernel, {SetEts{divided({40, 30, 10, 10, 10})}});
+    EXPECT_THAT(ends(refused), ElementsAre(WriteEnd::Refused)) << "those before are as they were";
     EXPECT_THAT(refused.message(), HasSubstr("priority 4 would be in traffic class 4, and the port has only 4"));
+    Ets moved = divided({40, 30, 20, 10});
+    moved.class_of_priority = {3, 3, 3, 3, 7, 3, 3, 3};
+    const auto half = write(kernel, {SetEts{moved}});
+    EXPECT_THAT(ends(half), ElementsAre(WriteEnd::Partly));
+    EXPECT_THAT(half.now->ets->class_of_priority, ElementsAre(3, 3, 3, 3, 0, 0, 0, 0));
 }
 
 TEST(ReadPort, WeightsOfClassesWithoutEtsAreNotLookedAt)
