@@ -1,6 +1,7 @@
 #include "lib/shapers/shapers.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,6 +11,8 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 
+#include "lib/base/file.h"
+#include "lib/base/text.h"
 #include "lib/base/units.h"
 #include "lib/dcb/port.h"
 #include "lib/netlink/connection.h"
@@ -116,6 +119,31 @@ void find_by_function(const std::vector<std::string>& pci_addresses, std::vector
 
 }    // namespace
 
+std::optional<Shaper> find_limited_queues(const std::string& netdev, const std::filesystem::path& sys)
+{
+    const auto queues = sys / "class/net" / netdev / "queues";
+    std::map<std::uint64_t, unsigned> queues_of_rate;    // in Mbit/s, as the kernel counts here
+    std::error_code none;
+    for (const auto& queue : std::filesystem::directory_iterator(queues, none)) {
+        const auto text = read_kernel_file(queue.path() / "tx_maxrate");
+        const auto lines = text ? lines_of(*text) : std::vector<std::string_view>();
+        const auto mbps = lines.empty() ? std::nullopt : parse_number(lines.front());
+        if (mbps && *mbps != 0) {
+            ++queues_of_rate[*mbps];
+        }
+    }
+    std::vector<std::string> limits;
+    for (const auto& [mbps, count] : queues_of_rate) {
+        limits.push_back(fmt::format("{} {} {} at most", count, count == 1 ? "queue sends" : "queues send",
+                                     to_string(Bandwidth::from_mbps(mbps))));
+    }
+    if (limits.empty()) {
+        return std::nullopt;
+    }
+    return Shaper{fmt::format("tx_maxrate limits send queues of {}: {}", netdev, fmt::join(limits, ", ")),
+                  fmt::format("grep . /sys/class/net/{}/queues/tx-*/tx_maxrate", netdev)};
+}
+
 std::string read_offloaded_qdisc(Bytes content, int interface)
 {
     const auto header = header_of<tcmsg>(content);
@@ -201,6 +229,9 @@ std::vector<Shaper> find_shapers(const std::string& netdev, const std::string& p
         functions.push_back(physical.filename().string());
     }
     find_by_function(functions, found);
+    if (auto queues = netdev.empty() ? std::nullopt : find_limited_queues(netdev, sys)) {
+        found.push_back(*std::move(queues));
+    }
     return found;
 }
 

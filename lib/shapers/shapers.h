@@ -1,5 +1,6 @@
 // What else shapes the traffic that leaves by a port: what was set for its network interface or its function with tc,
-// dcb or devlink, and is enforced by the NIC, where the scheduling tree is too. The kernel tells it to everybody.
+// dcb, devlink or sysfs, and is enforced by the NIC, where the scheduling tree is too. The kernel tells it to
+// everybody.
 //
 // Not seen: what a subnet manager or a switch does, what firmware tools set, interfaces of other network namespaces,
 // and queueing disciplines that are not offloaded, by which RDMA traffic does not pass.
@@ -28,6 +29,10 @@ struct Shaper {
 // looked at too. `sys`: "/sys".
 [[nodiscard]] std::vector<Shaper> find_shapers(const std::string& netdev, const std::string& pci_address,
                                                const std::filesystem::path& sys);
+
+// Send queues of a network interface whose rate the NIC limits ("tx_maxrate"): each different rate is a row of the
+// table of rates, where pacing has its own. Empty: there are none. `sys`: "/sys".
+[[nodiscard]] std::optional<Shaper> find_limited_queues(const std::string& netdev, const std::filesystem::path& sys);
 
 // ---- what it reads; any bytes. Pure ----
 

@@ -1,14 +1,17 @@
 #include "lib/shapers/shapers.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "tests/support/shaper_messages.h"
+#include "tests/support/temp_dir.h"
 
 namespace rdmaqos::shapers {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::SizeIs;
 using namespace test::netlink;
 using Message = test::netlink::Bytes;
 
@@ -89,6 +92,29 @@ TEST(GenericNetlink, TheNumberOfAFamily)
 {
     EXPECT_EQ(read_family(generic(attribute(CTRL_ATTR_FAMILY_ID, bytes_of(std::uint16_t{21})))), 21);
     EXPECT_EQ(read_family(generic({})), std::nullopt);
+}
+
+// ---- send queues ----
+
+TEST(LimitedQueues, AreCountedByTheirRate)
+{
+    const test::TempDir sys;
+    const auto queue = [&](const char* name, const char* mbps) {
+        sys.write(fmt::format("class/net/eth0/queues/{}/tx_maxrate", name), mbps);
+    };
+    EXPECT_EQ(find_limited_queues("eth0", sys.path()), std::nullopt) << "no such interface";
+    queue("tx-0", "0\n");
+    sys.write("class/net/eth0/queues/rx-0/rps_cpus", "0");
+    EXPECT_EQ(find_limited_queues("eth0", sys.path()), std::nullopt);
+    queue("tx-1", "1000\n");
+    queue("tx-2", "2500\n");
+    queue("tx-3", "1000\n");
+    queue("tx-4", "no number\n");
+    EXPECT_EQ(find_limited_queues("eth0", sys.path()),
+              (Shaper{"tx_maxrate limits send queues of eth0: 2 queues send 1 Gbit/s at most, 1 queue sends 2.5 Gbit/s "
+                      "at most",
+                      "grep . /sys/class/net/eth0/queues/tx-*/tx_maxrate"}));
+    EXPECT_THAT(find_shapers("eth0", "", sys.path()), SizeIs(1));
 }
 
 // ---- any of it ----
