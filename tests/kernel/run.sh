@@ -103,6 +103,30 @@ put()
     done
 }
 
+# lldpad is in the machine, but not installed here, where it would take care of the network interfaces.
+put_lldpad()
+{
+    local from=$work/lldpad libconfig package library
+    if [[ ! -e $from/complete ]]; then
+        rm -rf "$from"
+        mkdir -p "$from/package"
+        libconfig=$(apt-cache depends lldpad 2>/dev/null | sed -n 's/^ *Depends: \(libconfig[0-9a-z]*\)$/\1/p')
+        (cd "$from/package" && apt-get -q download lldpad "$libconfig") >"$work/lldpad.log" 2>&1 || {
+            note "lldpad cannot be downloaded, and its test is skipped: $(tail -n 1 "$work/lldpad.log")"
+            return 0
+        }
+        for package in "$from"/package/*.deb; do
+            dpkg -x "$package" "$from"
+        done
+        touch "$from/complete"
+    fi
+    cp "$from"/usr/sbin/lldp* "$root/bin/"
+    cp -a "$from"/usr/lib/x86_64-linux-gnu/lib*.so* "$root/usr/lib/x86_64-linux-gnu/"
+    while read -r library; do
+        [[ -e $root$library ]] || install -D "$(readlink -f "$library")" "$root$library"
+    done < <(ldd "$root/bin/lldpad" | grep -o '/[^ )]*')
+}
+
 # modules_for NAME...: their files, and those that they need, in the order in which they can be loaded.
 modules_for()
 {
@@ -151,6 +175,7 @@ make_root()
     put "$@" /usr/lib/x86_64-linux-gnu/libibverbs/libmlx5-rdmav*.so /usr/bin/rdma /usr/bin/ip /usr/sbin/{dcb,devlink,tc} \
         /usr/bin/{dash,cat,echo,env,nm,sleep,true}
     ln -s dash "$root/bin/sh"
+    put_lldpad
     mkdir -p "$root/etc/libibverbs.d"
     cp /etc/libibverbs.d/mlx5.driver "$root/etc/libibverbs.d/"
     pack "$root" >"$work/root.img"
