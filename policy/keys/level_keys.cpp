@@ -33,6 +33,7 @@ constexpr std::array kScheduleKeys{
         "it with `allow`."},
     Key{"max-rate", kMaxPart,
         "Cap of the whole class: `40Gbps`, at least 1Mbps, a part of the link (`40%`), or `unlimited`.", "unlimited"},
+    kStrict,
     Key{"fair-by", or_mapping(one_of(kWordsOf<kFairBy>), kFairByCgroup),
         "Who gets a leaf of his own and counts the same as the others; none: the class is one leaf.", "none"},
     Key{"max-rate-each", kMaxPart,
@@ -148,6 +149,7 @@ void tell_schedule(const Key&, const Policy& policy, const QosLevel& level, Poli
     add("share", share_in_words(values.rate));
     add("min-rate", rate_or_part(values.rate.min_rate, values.rate.min_part));
     add("max-rate", rate_or_part(values.rate.max_rate, values.rate.max_part));
+    properties.push_back({"strict", has && values.strict ? "yes" : "", "no"});
     add("fair-by", fairness_in_words(values));
     add("max-rate-each", rate_or_part(values.principal.max_rate, values.principal.max_part));
     add("leaf-budget", or_nothing(values.leaf_budget, number_in_words));

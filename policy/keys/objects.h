@@ -36,6 +36,13 @@ inline constexpr Value kMaxPart = or_word(of(Kind::Part), kUnlimited);
 inline constexpr Value kMaxRate = or_word(of(Kind::Rate), kUnlimited);
 inline constexpr Key kParent{"parent", kText, "Name of a scheduling-node; absent: the root.", "", false, "tenants"};
 inline constexpr Key kShare{"share", of(Kind::Share), "Weight among siblings, or `device-default`.", "1"};
+inline constexpr Key kStrict{"strict",
+                             of(Kind::Flag),
+                             "The traffic class of the port goes before all others; only of a child of the root, and "
+                             "with max-rate. Without traffic classes it has no effect.",
+                             "no",
+                             false,
+                             "no"};
 inline constexpr Key kUse{"use", of(Kind::Description), "What it is for, in words; up to 4096 bytes."};
 inline constexpr Key kRemove{"remove", of(Kind::Yes),
                              "Takes back the object that an earlier file defines; then without other keys."};

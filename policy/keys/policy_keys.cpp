@@ -47,6 +47,7 @@ constexpr std::array kSchedulingNodeKeys{
     Key{"max-rate", kMaxPart,
         "Cap of everything below together: `80Gbps`, at least 1Mbps, a part of the link (`80%`), or `unlimited`.",
         "unlimited"},
+    kStrict,
     Key{"devices", kDeviceList, "Devices that have it and all below it: names, or conditions; absent: all."},
 };
 

@@ -99,6 +99,11 @@ std::string named_segment(const Identity& identity, std::string_view what, std::
 
 }    // namespace
 
+ElementPath node_path(const Policy& policy, const SchedulingNode& node)
+{
+    return node_path(policy, node.parent).child(as_segment(node.name));
+}
+
 ElementPath class_path(const Policy& policy, const QosLevel& level)
 {
     if (!level.schedule) {

@@ -33,6 +33,9 @@ using ElementDevices = std::map<ElementPath, std::vector<DeviceSelector>>;
 // where it would be.
 [[nodiscard]] ElementPath class_path(const Policy& policy, const QosLevel& level);
 
+// The path of a scheduling-node, which is one of the policy's.
+[[nodiscard]] ElementPath node_path(const Policy& policy, const SchedulingNode& node);
+
 // Who a queue pair of this client counts as in a class that is fair by something: "pid:4711", "uid:1000",
 // "unit:job-7.scope", "cgroup:batch%2Fa", "job:4711", "pod:UID", "qp:17"; empty for FairBy::None. A process outside any
 // unit (matching cgroup, job, pod) stands for itself: "pid:4711". `cgroup_pattern`: as Schedule::fair_cgroup.

@@ -71,6 +71,7 @@ struct SchedulingNode {
     std::optional<std::size_t> parent;    // index into Policy::nodes; empty: the root
     RateSpec rate;
     std::vector<DeviceSelector> devices;    // that have it, and all below it; empty: all
+    bool strict = false;                    // its traffic class goes before others; only of a child of the root
     Location location;
 };
 
@@ -93,6 +94,7 @@ struct ClientCriteria {
 struct Schedule : ClassSpec {
     std::optional<std::size_t> parent;    // index into Policy::nodes; empty: the root
     std::string fair_cgroup;    // of FairBy::Cgroup: a glob; the outermost cgroup that it matches is the principal
+    bool strict = false;        // its traffic class goes before others; only of a child of the root
     Location location;
 };
 

@@ -61,6 +61,7 @@ SchedulingNode read_node(Build& build, const NamedObject& object, RateFields& fi
         node.use = read_description(context, *use);
     }
     node.rate = read_rate_spec(context, mapping, fields);
+    node.strict = read_strict(build, mapping, node.name, mapping.has("parent"), node.rate);
     if (const auto devices = mapping.find("devices")) {
         node.devices = read_selectors(context, *devices);
     }
@@ -293,6 +294,23 @@ void warn_of_no_effect(Build& build, const Families& families)
 }
 
 }    // namespace
+
+bool read_strict(Build& build, const Mapping& mapping, const std::string& name, bool has_parent, const RateSpec& rate)
+{
+    const auto strict = mapping.find("strict");
+    if (!strict || !read_bool(build.context, *strict).value_or(false)) {
+        return false;
+    }
+    const Node& key = *find_key(mapping.node(), "strict");
+    if (has_parent) {
+        build.context.error(key, fmt::format("`strict` of `{}` needs a traffic class, and it has a `parent`", name),
+                            "only children of the root have traffic classes: omit `parent`, or this key");
+    } else if (!rate.max_rate && !rate.max_part) {
+        build.context.warning(key, fmt::format("`strict` of `{}` can take the whole link", name),
+                              "cap it with `max-rate`");
+    }
+    return true;
+}
 
 void read_scheduling_nodes(Build& build)
 {

@@ -12,6 +12,7 @@
 #include "policy/keys/objects.h"
 #include "policy/model/client_keys.h"
 #include "policy/yaml/build_client.h"
+#include "policy/yaml/build_tree.h"
 #include "policy/yaml/device_fields.h"
 #include "policy/yaml/ib_fields.h"
 
@@ -208,6 +209,8 @@ void read_schedule(const LevelReading& reading, const Field& field)
         schedule.parent = find_node(reading.build, *parent);
     }
     schedule.rate = read_rate_spec(context, mapping, reading.fields);
+    schedule.strict = read_strict(reading.build, mapping, reading.level.name, schedule.parent.has_value(),
+                                  schedule.rate);
     read_fairness(context, mapping, schedule);
     if (const auto responder = mapping.find("responder")) {
         schedule.responder = read_responder(context, *responder);

@@ -39,7 +39,7 @@ TEST(LevelChanges, EveryPropertyIsNamed)
     const auto after = policy(
         "  - {name: DEFAULT, sl: 0}\n"
         "  - name: rpc\n    sl: 4\n    rate-limit: 40Gbps\n    packet-life: 16\n    pkey: [0x1234]\n"
-        "    schedule: {share: 60, min-rate: 10Gbps, fair-by: user, "
+        "    schedule: {share: 60, min-rate: 10Gbps, strict: yes, fair-by: user, "
         "responder: {share: 20, max-rate: 20Gbps}}\n"
         "    per-queue-pair: {max-rate: 4Gbps}\n"
         "    allow: {user: [alice]}\n    mode: monitor\n    log: yes\n    adopt: no\n");
@@ -48,7 +48,7 @@ TEST(LevelChanges, EveryPropertyIsNamed)
         ElementsAre(
             "level rpc: sl 3 -> 4, traffic-class 104 -> none, mtu-limit 4096 -> none, "
             "rate-limit none -> 40 Gbit/s, packet-life none -> 16, parent tenants -> the root, "
-            "min-rate none -> 10 Gbit/s, max-rate 40 Gbit/s -> none, fair-by process -> user, "
+            "min-rate none -> 10 Gbit/s, max-rate 40 Gbit/s -> none, strict no -> yes, fair-by process -> user, "
             "max-rate-each 5 Gbit/s -> none, leaf-budget 64 -> none, responder max-rate none -> 20 Gbit/s, "
             "per-queue-pair max-rate 5 Gbit/s -> 4 Gbit/s, per-queue-pair max-burst 65536 -> none, "
             "message-model low-latency -> none, allow everyone -> user alice, mode enforce -> monitor, log no -> yes, "

@@ -34,6 +34,26 @@ TEST(ReadTree, SiblingsWithoutAMinRateShareTheRemainder)
               "  - {name: b, schedule: {share: 3}}\n  - {name: c, schedule: {}}\n");
 }
 
+TEST(ReadTree, StrictIsOfAChildOfTheRoot)
+{
+    const Policy policy = read_good(R"(
+scheduling-nodes:
+  - {name: control, strict: true, max-rate: 1Gbps}
+  - {name: tenants, strict: no}
+qos-levels:
+  - {name: DEFAULT}
+  - {name: sync, schedule: {strict: yes, max-rate: 10%}}
+  - {name: a, schedule: {parent: control}}
+  - {name: b, schedule: {parent: tenants, strict: no}}
+)");
+    EXPECT_TRUE(policy.nodes.at(0).strict);
+    EXPECT_FALSE(policy.nodes.at(1).strict);
+    EXPECT_TRUE(policy.levels.at(1).schedule->strict);
+    EXPECT_FALSE(policy.levels.at(3).schedule->strict);
+    const auto uncapped = read_body("qos-levels: [{name: DEFAULT}, {name: a, schedule: {strict: true}}]\n");
+    EXPECT_NE(shown(uncapped).find("`strict` of `a` can take the whole link"), std::string::npos) << shown(uncapped);
+}
+
 struct TreeCase {
     std::string body;
     std::string message;    // empty: all is well
@@ -82,7 +102,12 @@ INSTANTIATE_TEST_SUITE_P(
         TreeCase{"  - {name: N, schedule: {}}\n  - {name: m, schedule: {parent: n}}\nscheduling-nodes: [{name: n}]\n",
                  "qos-level `N` has the name of a scheduling-node with the same parent"},
         TreeCase{"  - {name: a, schedule: {parent: n}}\nscheduling-nodes: [{name: n, parent: n}]\n",
-                 "scheduling-node `n` is its own ancestor"}),
+                 "scheduling-node `n` is its own ancestor"},
+        TreeCase{"  - {name: a, schedule: {parent: n, strict: true, max-rate: 1Gbps}}\nscheduling-nodes: [{name: n}]\n",
+                 "`strict` of `a` needs a traffic class, and it has a `parent`"},
+        TreeCase{"  - {name: a, schedule: {parent: m}}\n"
+                 "scheduling-nodes: [{name: n}, {name: m, parent: n, strict: true, max-rate: 1Gbps}]\n",
+                 "`strict` of `m` needs a traffic class, and it has a `parent`"}),
     [](const auto& test) { return std::to_string(test.index); });
 
 TEST(ReadTree, DevicesPartsOfTheLinkAndPrincipals)

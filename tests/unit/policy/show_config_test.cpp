@@ -339,6 +339,7 @@ private:
         const Keys all{{"parent", name_in("n", 3)},
                        {"share", pick({"1", "60", "device-default"})},
                        {"max-rate", pick({"10Gbps", "unlimited"})},
+                       {"strict", "no"},
                        {"fair-by", pick({"none", "process", "User"})},
                        {"max-rate-each", pick({"2Gbps", "12.5%", "unlimited"})},
                        {"leaf-budget", "64"},
