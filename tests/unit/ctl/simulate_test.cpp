@@ -233,6 +233,67 @@ TEST(SimulateWords, RatesAndTimes)
     EXPECT_EQ(senders_in_words(2, FairBy::None), "2 queue pairs");
 }
 
+constexpr const char* kMarked = R"(
+qos-levels:
+  - {name: DEFAULT, sl: 0}
+  - {name: rpc, dscp: 26, schedule: {share: 1}}
+  - {name: web, dscp: 26, schedule: {share: 3}}
+  - {name: bulk, dscp: 10, schedule: {share: 96, max-rate: 50Gbps}}
+  - {name: rest, schedule: {share: 1}}
+)";
+
+SimulatedStep simulated_with_classes(const std::vector<std::string>& words, const std::vector<std::string>& loads)
+{
+    LoadedTree loaded = loaded_policy(kMarked, loads);
+    loaded.port = parse_port_classes(words).value();
+    return simulate_step(loaded, Bandwidth::from_gbps(100));
+}
+
+TEST(SimulatePortClasses, AreAboveTheTree)
+{
+    const SimulatedStep step = simulated_with_classes({"tc1=70", "tc2=20", "tc0=10", "dscp26=1", "dscp10=2"},
+                                                      {"rpc=inf,web=inf,bulk=inf,rest=inf"});
+    EXPECT_DOUBLE_EQ(level_of(step, "rpc").rates.gets, 17.5 * kGigabit) << "a quarter of its class";
+    EXPECT_DOUBLE_EQ(level_of(step, "web").rates.gets, 52.5 * kGigabit);
+    EXPECT_DOUBLE_EQ(level_of(step, "bulk").rates.gets, 20 * kGigabit) << "its share counts in its class only";
+    EXPECT_DOUBLE_EQ(level_of(step, "rest").rates.gets, 10 * kGigabit) << "without a DSCP: priority 0";
+    EXPECT_EQ(level_of(step, "rest").limit.kind, Limit::Kind::Link);
+    ASSERT_EQ(step.classes.size(), 3U);
+    EXPECT_EQ(step.classes.at(0).number, 0);
+    EXPECT_THAT(step.classes.at(1).levels, ElementsAre("rpc", "web"));
+    EXPECT_DOUBLE_EQ(step.classes.at(1).rates.gets, 70 * kGigabit);
+    EXPECT_TRUE(std::isinf(step.classes.at(1).rates.asked));
+    EXPECT_DOUBLE_EQ(step.classes.at(2).rates.guaranteed, 20 * kGigabit);
+}
+
+TEST(SimulatePortClasses, HaveMaximumRatesAndLeaveTheRest)
+{
+    const SimulatedStep step = simulated_with_classes({"tc1=70,10Gbps", "tc2=30", "dscp26=1", "dscp10=2"},
+                                                      {"rpc=inf,bulk=inf"});
+    EXPECT_EQ(level_of(step, "rpc").limit, (Limit{Limit::Kind::PortClass, {}, Bandwidth::from_gbps(10), 1}));
+    EXPECT_DOUBLE_EQ(level_of(step, "rpc").rates.gets, 10 * kGigabit);
+    EXPECT_EQ(level_of(step, "bulk").limit.kind, Limit::Kind::Cap);
+    EXPECT_DOUBLE_EQ(step.used, 60 * kGigabit);
+}
+
+TEST(SimulatePortClasses, NoneAsBefore)
+{
+    EXPECT_THAT(simulated(kMarked, {"rpc=inf"}).classes, IsEmpty());
+    EXPECT_THAT(simulated_with_classes({}, {"rpc=inf"}).classes, IsEmpty());
+}
+
+SimulationReport sample_with_classes()
+{
+    SimulationReport report;
+    report.offline = true;
+    report.note = "who would get what with policy.yaml on a device";
+    SimulatedPort port{"mlx5_0/1", Bandwidth::from_gbps(100), {}, {}};
+    port.steps.push_back(simulated_with_classes({"tc1=70,10Gbps", "tc2=30", "tc6=strict", "dscp26=1", "dscp10=2"},
+                                                {"rpc=inf,web=2Gbps,bulk=inf"}));
+    report.ports.push_back(port);
+    return report;
+}
+
 SimulationReport sample_report()
 {
     SimulationReport report;
@@ -263,11 +324,13 @@ TEST(SimulateGolden, Text)
 {
     expect_golden("ctl/simulate.txt", render_simulation(sample_report(), Colour::Off));
     expect_golden("ctl/simulate-steps.txt", render_simulation(sample_over_time(), Colour::Off));
+    expect_golden("ctl/simulate-classes.txt", render_simulation(sample_with_classes(), Colour::Off));
 }
 
 TEST(SimulateGolden, Json)
 {
     expect_golden("ctl/simulate.json", to_text(simulation_json(sample_report())));
+    expect_golden("ctl/simulate-classes.json", to_text(simulation_json(sample_with_classes())));
     const Json steps = simulation_json(sample_over_time()).at("devices").at(0).at("steps");
     EXPECT_EQ(steps.at(1).at("at"), 60'000);
     EXPECT_EQ(steps.at(0).at("use"), "night");

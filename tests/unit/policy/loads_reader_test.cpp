@@ -85,6 +85,17 @@ until: 2min
     EXPECT_EQ(loads.until, milliseconds(120'000));
 }
 
+TEST(LoadsFile, PortClasses)
+{
+    const Loads loads = good_loads(
+        read_loads(with_version("loads: {rpc: inf}\nport-classes: [tc1=70, 'tc2=30,1Gbps', dscp26=1]")));
+    EXPECT_EQ(loads.port_classes, parse_port_classes({"tc1=70", "tc2=30,1Gbps", "dscp26=1"}).value());
+    EXPECT_EQ(good_loads(read_loads(with_version("loads: {rpc: inf}"))).port_classes, PortClasses());
+    expect_only_error(read_loads(with_version("loads: {rpc: inf}\nport-classes: [tc1=70, tc9=30]")),
+                      "`tc9=30` is none of tc0=WEIGHT[,RATE] to tc7=strict[,RATE], prio0=CLASS to prio7=CLASS, "
+                      "dscp0=PRIORITY to dscp63=PRIORITY");
+}
+
 TEST(LoadsFile, StepsAreBounded)
 {
     std::string text = "steps:\n";

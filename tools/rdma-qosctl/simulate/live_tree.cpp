@@ -63,7 +63,7 @@ public:
         }
         for (const auto& one : classes_) {
             if (!one.leaves.empty() && !one.path.empty()) {
-                loaded_.levels.push_back({one.level, one.use, one.path, one.fair_by});
+                loaded_.levels.push_back({one.level, one.use, one.path, one.fair_by, one.dscp});
             }
         }
         return std::move(loaded_);
@@ -85,6 +85,7 @@ private:
                                   // queue pairs
         std::size_t imagined = 0;    // senders beyond these
         bool is_monitored = false;
+        std::uint8_t dscp = 0;
     };
 
     void add_class(const api::Level& level)
@@ -96,12 +97,14 @@ private:
         one.fair_by = parse_fair_by(level.fair_by);
         one.queue_pair_cap = level.per_queue_pair_max_rate;
         one.is_monitored = is_only_monitored(level);
+        one.dscp = level.traffic_class.value_or(0) >> 2U;
         if (!one.path.empty()) {
             one.leaves = leaves_below(one.path);
             const ElementPath responder = responder_of(one.path);
             if (auto leaves = leaves_below(responder); !leaves.empty()) {
                 classes_.push_back({one.level + std::string(kResponder), std::string(kResponderUse), responder,
                                     FairBy::None, std::nullopt, std::move(leaves)});
+                classes_.back().dscp = one.dscp;
             }
             const auto element = loaded_.tree.find(one.path);
             const bool is_node = element != loaded_.tree.end() && element->second.kind == ElementKind::Node;

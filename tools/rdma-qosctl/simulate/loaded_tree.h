@@ -9,6 +9,7 @@
 
 #include "lib/base/units.h"
 #include "lib/bus/value.h"
+#include "lib/model/port_classes.h"
 #include "lib/model/senders.h"
 #include "lib/model/solver.h"
 #include "lib/tree/compile.h"
@@ -26,6 +27,7 @@ struct LevelPlace {
     std::string use;
     ElementPath path;    // a leaf, or a node above leaves; left out of the tree where the class was folded
     FairBy fair_by = FairBy::None;
+    std::uint8_t dscp = 0;    // of its packets; 0 where the level does not say it
 };
 
 // A level that a load names and that has no place in the tree.
@@ -43,6 +45,7 @@ struct LoadedTree {
     // Of leaves: those without an entry belong to nobody; with 0, to somebody who sends nothing in this step.
     std::map<ElementPath, std::size_t> senders;
     Senders there;    // all who are in the leaves, whether they send or not, with the rates at which they are paced
+    PortClasses port{};                   // above the tree; as it is made: there are none
     std::vector<LevelPlace> levels;       // that have a place
     std::vector<OutsideLevel> outside;    // that the step names
     std::vector<std::string> notes;       // what else the reader has to know, sentences

@@ -15,7 +15,8 @@ namespace {
 using namespace reader;
 using namespace std::string_view_literals;
 
-constexpr std::array kKeys{keys::Key{"version"}, keys::Key{"loads"}, keys::Key{"steps"}, keys::Key{"until"}};
+constexpr std::array kKeys{keys::Key{"version"}, keys::Key{"loads"}, keys::Key{"steps"}, keys::Key{"until"},
+                           keys::Key{"port-classes"}};
 constexpr std::array kStepKeys{keys::Key{"at"}, keys::Key{"use"}, keys::Key{"loads"}};
 constexpr std::array kLoadKeys{keys::Key{"senders"}, keys::Key{"rate"}};
 constexpr Bandwidth kLowestRate = Bandwidth::from_kbps(1);
@@ -168,6 +169,19 @@ void read_until(Context& context, const Field& field, Loads& loads)
     }
 }
 
+PortClasses read_port_classes(Context& context, const Field& field)
+{
+    std::vector<std::string> words;
+    for (const Field& item : read_items(context, field)) {
+        words.push_back(item.value->text);
+    }
+    auto classes = parse_port_classes(words);
+    if (!classes) {
+        context.error(*field.value, classes.error().message);
+    }
+    return classes.value_or(PortClasses());
+}
+
 Loads read_document(Context& context, const Node& document)
 {
     Loads loads;
@@ -190,6 +204,9 @@ Loads read_document(Context& context, const Node& document)
     }
     if (const auto until = mapping.find("until")) {
         read_until(context, *until, loads);
+    }
+    if (const auto classes = mapping.find("port-classes")) {
+        loads.port_classes = read_port_classes(context, *classes);
     }
     return loads;
 }

@@ -10,6 +10,7 @@
 //           nvme.responder: 20Gbps                           # what RDMA READ responses send
 //           backup: unlimited
 //     until: 120s
+//     port-classes: [tc1=70, tc2=30, dscp26=1]             # of the port, as lib/model/port_classes.h reads them
 #pragma once
 
 #include <chrono>
@@ -23,6 +24,7 @@
 
 #include "lib/base/diagnostic.h"
 #include "lib/base/units.h"
+#include "lib/model/port_classes.h"
 #include "policy/text/read_result.h"
 
 namespace rdmaqos {
@@ -47,6 +49,7 @@ struct Loads {
     std::vector<LoadStep> steps;                       // at least one, ascending in time
     std::optional<std::chrono::milliseconds> until;    // the end of the last step; empty: not said
     bool over_time = false;                            // false: one situation without a time
+    PortClasses port_classes{};                        // of each device; as it is made: none
 };
 
 constexpr std::uint32_t kMostSenders = 10'000;    // of one load

@@ -185,12 +185,13 @@ private:
     {
         for (const auto& one : classes_) {
             const ClassLeaves& leaves = compiled.classes.at(one.path);
+            const std::uint8_t dscp = one.level->traffic_class.value_or(0) >> 2U;
             if (!leaves.shared_leaf.empty()) {
-                loaded_.levels.push_back({one.level->name, one.level->use, one.path, one.fair_by});
+                loaded_.levels.push_back({one.level->name, one.level->use, one.path, one.fair_by, dscp});
             }
             if (!leaves.responder_leaf.empty()) {
                 loaded_.levels.push_back({one.level->name + std::string(kResponder), std::string(kResponderUse),
-                                          leaves.responder_leaf, FairBy::None});
+                                          leaves.responder_leaf, FairBy::None, dscp});
             }
         }
     }

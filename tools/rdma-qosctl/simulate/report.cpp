@@ -70,12 +70,39 @@ std::string render_leaves(const SimulatedStep& step, Bandwidth link_speed, const
     return table.empty() ? "" : "\n" + table.render(screen);
 }
 
+// What is above the tree.
+std::string render_classes(const SimulatedStep& step, Bandwidth link_speed, const Screen& screen)
+{
+    Table table({{"PORT-CLASS", Align::Right},
+                 {"SERVED"},
+                 {"LEVELS", Align::Left, Fit::Shorten},
+                 {"DEMANDS"},
+                 {"GETS"},
+                 {"GUARANTEED", Align::Left, Fit::Drop},
+                 {"MAX-RATE", Align::Left, Fit::DropSoon},
+                 {"LIMITED-BY", Align::Left, Fit::Shorten}});
+    for (const auto& one : step.classes) {
+        std::string levels;
+        for (const auto& level : one.levels) {
+            levels += (levels.empty() ? "" : ", ") + level;
+        }
+        const auto& max_rate = one.port_class.max_rate;
+        table.add(
+            {std::to_string(one.number), service_in_words(one.port_class), levels, asked_in_words(one.rates.asked),
+             one.rates.asked > 0 ? rate_in_words(one.rates.gets) : "", rate_in_words(one.rates.guaranteed),
+             max_rate ? to_string(*max_rate) : "",
+             one.limit.kind == Limit::Kind::PortClass ? "its max-rate" : limit_in_words(one.limit, {}, link_speed)});
+    }
+    return table.empty() ? "" : table.render(screen) + "\n";
+}
+
 std::string render_step(const SimulatedStep& step, Bandwidth link_speed, bool over_time, const Screen& screen)
 {
     std::string text = over_time ? labelled(step_in_words(step, true) + ":", Style::Heading,
                                             used_in_words(step, link_speed), screen)
                                  : used_in_words(step, link_speed) + "\n";
-    text += render_levels_of(step, link_speed, screen) + render_leaves(step, link_speed, screen);
+    text += render_classes(step, link_speed, screen) + render_levels_of(step, link_speed, screen) +
+            render_leaves(step, link_speed, screen);
     for (const auto& outside : step.outside) {
         text += labelled("not simulated:", Style::Warning, outside_in_words(outside), screen);
     }
@@ -109,6 +136,13 @@ Json limit_json(const Limit& limit)
         return {{"kind", "caps-below"}};
     case Limit::Kind::Link:
         return {{"kind", "link"}};
+    case Limit::Kind::PortClass: {
+        Json json{{"kind", "port-class"}, {"port-class", limit.port_class}};
+        if (limit.rate) {
+            json["max-rate"] = limit.rate->kbps();
+        }
+        return json;
+    }
     }
     return {};
 }
@@ -160,6 +194,26 @@ Json element_json(const SimulatedElement& element)
     return json;
 }
 
+Json class_json(const SimulatedClass& one)
+{
+    Json json{{"port-class", one.number}, {"strict", one.port_class.is_strict}};
+    if (!one.port_class.is_strict) {
+        json["weight"] = one.port_class.weight;
+    }
+    if (one.port_class.max_rate) {
+        json["max-rate"] = one.port_class.max_rate->kbps();
+    }
+    json["levels"] = one.levels;
+    json["unlimited"] = std::isinf(one.rates.asked);
+    if (!std::isinf(one.rates.asked)) {
+        json["asked"] = whole(one.rates.asked);
+    }
+    json["gets"] = whole(one.rates.gets);
+    json["guaranteed"] = whole(one.rates.guaranteed);
+    json["limited-by"] = limit_json(one.limit);
+    return json;
+}
+
 Json deviation_json(const Deviation& deviation)
 {
     Json json{{"compared", deviation.compared}, {"too-slow", deviation.too_slow}};
@@ -181,6 +235,9 @@ Json step_json(const SimulatedStep& step, bool over_time)
         json["use"] = step.use;
     }
     json["used"] = whole(step.used);
+    for (const auto& one : step.classes) {
+        json["port-classes"].push_back(class_json(one));
+    }
     json["levels"] = Json::array();
     for (const auto& level : step.levels) {
         json["levels"].push_back(level_json(level));
@@ -274,8 +331,16 @@ std::string limit_in_words(const Limit& limit, const ElementPath& path, Bandwidt
         return "max-rates below";
     case Limit::Kind::Link:
         return fmt::format("link {}", to_string(link_speed));
+    case Limit::Kind::PortClass:
+        return fmt::format("max-rate {}of port class {}", limit.rate ? to_string(*limit.rate) + " " : "",
+                           limit.port_class);
     }
     return {};
+}
+
+std::string service_in_words(const PortClass& port_class)
+{
+    return port_class.is_strict ? "strict" : fmt::format("weight {}", port_class.weight);
 }
 
 std::string senders_in_words(std::size_t senders, FairBy fair_by)

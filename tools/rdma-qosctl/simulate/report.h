@@ -20,6 +20,7 @@ namespace rdmaqos::ctl {
 [[nodiscard]] std::string asked_in_words(double kbps);                      // "unlimited"; nothing: ""
 [[nodiscard]] std::string time_in_words(std::chrono::milliseconds time);    // "90 s", "2 min"
 // "its demand", "its max-rate", "max-rate 80 Gbit/s of /tenants", "link 100 Gbit/s"; `path`: whose limit it is.
+[[nodiscard]] std::string service_in_words(const PortClass& port_class);    // "weight 70", "strict"
 [[nodiscard]] std::string limit_in_words(const Limit& limit, const ElementPath& path, Bandwidth link_speed);
 // "8 processes"
 [[nodiscard]] std::string senders_in_words(std::size_t senders, FairBy fair_by);

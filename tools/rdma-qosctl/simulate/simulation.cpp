@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "lib/model/class_solver.h"
 #include "lib/model/dwrr.h"
 #include "lib/tree/drawing.h"
 
@@ -38,9 +39,7 @@ Demands everybody_there_sends(const LoadedTree& loaded)
 // The tree in the order it is drawn, with what each element asks for and gets.
 class Solved {
 public:
-    Solved(const LoadedTree& loaded, Bandwidth link_speed)
-        : loaded_(loaded), allocations_(solve(loaded.tree, link_speed, loaded.demands)),
-          busy_(solve(loaded.tree, link_speed, everybody_there_sends(loaded)))
+    Solved(const LoadedTree& loaded, Bandwidth link_speed) : loaded_(loaded)
     {
         for (const auto& [path, element] : loaded.tree) {
             if (!element.parent.empty()) {
@@ -55,6 +54,13 @@ public:
         for (const auto& place : loaded.levels) {
             levels_.emplace(place.path, &place);
         }
+        if (loaded.port == PortClasses()) {
+            allocations_.elements = solve(loaded.tree, link_speed, loaded.demands);
+            busy_.elements = solve(loaded.tree, link_speed, everybody_there_sends(loaded));
+        } else {
+            allocations_ = solve(loaded.tree, link_speed, loaded.port, by_class(loaded.demands));
+            busy_ = solve(loaded.tree, link_speed, loaded.port, by_class(everybody_there_sends(loaded)));
+        }
     }
 
     std::vector<SimulatedElement> elements()
@@ -65,7 +71,49 @@ public:
         return std::move(elements_);
     }
 
+    [[nodiscard]] std::vector<SimulatedClass> classes() const
+    {
+        std::vector<SimulatedClass> all;
+        for (const auto& [number, busy] : busy_.classes) {
+            SimulatedClass& one = all.emplace_back();
+            one.number = number;
+            one.port_class = loaded_.port.classes.at(number);
+            one.rates.guaranteed = busy.kbps;
+            for (const auto& place : loaded_.levels) {
+                if (loaded_.port.class_of_dscp(place.dscp) == number) {
+                    one.levels.push_back(place.level);
+                }
+            }
+            const auto found = allocations_.classes.find(number);
+            if (found == allocations_.classes.end()) {
+                continue;
+            }
+            one.rates.gets = found->second.kbps;
+            for (const auto& [path, demand] : loaded_.demands) {
+                if (class_of(path) == number) {
+                    one.rates.asked += demand ? static_cast<double>(demand->kbps()) : kInfinite;
+                }
+            }
+            one.limit = limit_of(one.rates, found->second);
+        }
+        return all;
+    }
+
 private:
+    [[nodiscard]] std::uint8_t class_of(const ElementPath& leaf) const
+    {
+        const LevelPlace* const place = level_of(leaf);
+        return loaded_.port.class_of_dscp(place == nullptr ? std::uint8_t{0} : place->dscp);
+    }
+    [[nodiscard]] ClassDemands by_class(const Demands& demands) const
+    {
+        ClassDemands all;
+        for (const auto& [path, demand] : demands) {
+            all[class_of(path)].emplace(path, demand);
+        }
+        return all;
+    }
+
     // The level whose class this is or stands above it by its path, also where the class itself was folded.
     [[nodiscard]] const LevelPlace* level_of(ElementPath path) const
     {
@@ -80,7 +128,7 @@ private:
     void add(const ElementPath& path, std::uint32_t depth)
     {
         const Element& element = loaded_.tree.at(path);
-        const Allocation& allocation = allocations_.at(path);
+        const Allocation& allocation = allocations_.elements.at(path);
         const std::size_t index = elements_.size();
         SimulatedElement& result = elements_.emplace_back();
         result.path = path;
@@ -93,7 +141,7 @@ private:
             result.is_class = place->path == path;
         }
         result.rates.gets = allocation.kbps;
-        result.rates.guaranteed = busy_.at(path).kbps;
+        result.rates.guaranteed = busy_.elements.at(path).kbps;
         if (const auto demand = loaded_.demands.find(path); demand != loaded_.demands.end()) {
             result.senders = loaded_.senders.at(path);
             result.rates.asked = demand->second ? static_cast<double>(demand->second->kbps()) : kInfinite;
@@ -118,8 +166,12 @@ private:
                     loaded_.tree.at(allocation.bottleneck_at).attributes.max_rate};
         case Bottleneck::Link:
             return {Limit::Kind::Link, {}, {}};
+        case Bottleneck::Class:
+            return {Limit::Kind::PortClass,
+                    {},
+                    loaded_.port.classes.at(allocation.bottleneck_class).max_rate,
+                    allocation.bottleneck_class};
         case Bottleneck::Demand:
-        case Bottleneck::Class:    // there are none above this tree
             break;
         }
         // The solver counts a capped child's wish as its cap.
@@ -128,8 +180,8 @@ private:
     }
 
     const LoadedTree& loaded_;
-    const Allocations allocations_;
-    const Allocations busy_;
+    ClassAllocations allocations_;
+    ClassAllocations busy_;
     std::map<ElementPath, std::vector<const ElementPath*>> children_;
     std::map<ElementPath, const LevelPlace*> levels_;
     std::vector<SimulatedElement> elements_;
@@ -197,7 +249,9 @@ DwrrOptions playing_time(double slowest_part, std::size_t elements)
 SimulatedStep simulate_step(const LoadedTree& loaded, Bandwidth link_speed)
 {
     SimulatedStep step;
-    step.elements = Solved(loaded, link_speed).elements();
+    Solved solved(loaded, link_speed);
+    step.elements = solved.elements();
+    step.classes = solved.classes();
     step.levels = levels_of(loaded.levels, step.elements);
     step.outside = loaded.outside;
     step.used = step.elements.empty() ? 0 : step.elements.front().rates.gets;

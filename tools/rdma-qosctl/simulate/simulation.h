@@ -28,10 +28,12 @@ struct Limit {
         Cap,       // the max-rate of the element `at`, its own or one above
         Below,     // caps of elements below it
         Link,
+        PortClass,    // the maximum rate of the port's traffic class `port_class`
     };
     Kind kind = Kind::Idle;
     ElementPath at;
-    std::optional<Bandwidth> rate;    // of the cap
+    std::optional<Bandwidth> rate;    // of the cap, or of the class
+    std::uint8_t port_class = 0;
 
     friend bool operator==(const Limit&, const Limit&) = default;
 };
@@ -67,6 +69,15 @@ struct SimulatedLevel {
     Limit limit;
 };
 
+// A traffic class of the port in which something is.
+struct SimulatedClass {
+    std::uint8_t number = 0;
+    PortClass port_class;
+    std::vector<std::string> levels;    // in it
+    Rates rates;
+    Limit limit;
+};
+
 // The largest difference between the solver and the packet-level simulation.
 struct Deviation {
     ElementPath path;      // empty: nothing was compared
@@ -83,6 +94,7 @@ struct SimulatedStep {
     std::string use;
     std::vector<SimulatedElement> elements;    // as a tree is drawn: parents before children
     std::vector<SimulatedLevel> levels;        // in the order of their elements
+    std::vector<SimulatedClass> classes;       // by number; none: the port has no traffic classes
     std::vector<OutsideLevel> outside;
     double used = 0;    // of the link, kbit/s
     std::optional<Deviation> deviation;

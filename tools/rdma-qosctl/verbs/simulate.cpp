@@ -32,9 +32,10 @@ struct SimulateOptions {
     std::string policy;                // empty: the daemon's trees, or the host's files
     std::string devices_file;          // of simulated devices
     bool offline = false;
-    std::string device;    // empty: all
-    bool check = false;    // by packets
-    std::string html;      // file for the page; "-": stdout, instead of the text
+    std::string device;                       // empty: all
+    std::vector<std::string> port_classes;    // words of lib/model/port_classes.h
+    bool check = false;                       // by packets
+    std::string html;                         // file for the page; "-": stdout, instead of the text
 };
 
 void add_options(CLI::App& command, SimulateOptions& options)
@@ -53,6 +54,13 @@ void add_options(CLI::App& command, SimulateOptions& options)
     command.add_flag("--offline", options.offline, "The host's files or POLICY on a device of the default profile");
     command.add_option("--device", options.device, "Only this: name, name/port, netdev or PCI address")
         ->type_name("DEVICE");
+    command
+        .add_option("--port-classes", options.port_classes,
+                    "Traffic classes of the ports, above the tree: `tc1=70 tc2=30,10Gbps tc6=strict prio3=2 dscp26=3`; "
+                    "a loads file may have them as well")
+        ->type_name("WORDS")
+        ->delimiter(' ')
+        ->allow_extra_args(false);
     command.add_flag("--check", options.check, "Simulate it packet by packet too, and print the largest deviation");
     command.add_option("--html", options.html, "Write an HTML page with the tree and bandwidths; -: to stdout")
         ->type_name("FILE");
@@ -154,12 +162,20 @@ bool is_named(const Target& target, const std::string& asked)
            (!target.names.pci_address.empty() && target.names.pci_address == asked);
 }
 
+constexpr const char* kClassesNote = "it is assumed that a port divides itself among its traffic classes, and a class "
+                                     "among what the tree has in it; no manual says so. What has no DSCP is in the "
+                                     "class of priority 0";
+
 template <typename Load>
 SimulatedPort simulate_port(std::string name, Bandwidth link_speed, const Loads& loads, bool check, Load load)
 {
     SimulatedPort port{std::move(name), link_speed, {}, {}};
     for (const auto& step : loads.steps) {
-        const LoadedTree loaded = load(step);
+        LoadedTree loaded = load(step);
+        loaded.port = loads.port_classes;
+        if (loaded.port != PortClasses()) {
+            loaded.notes.emplace_back(kClassesNote);
+        }
         port.steps.push_back(simulate_step(loaded, link_speed));
         if (check) {
             port.steps.back().deviation = check_by_packets(loaded, link_speed);
@@ -228,6 +244,19 @@ ExitStatus refuse(const Context& context, const SimulateOptions& options, const 
     return exit_status(error.code);
 }
 
+// Those of the command line, or of the file.
+Result<Loads> with_port_classes(Loads loads, const SimulateOptions& options)
+{
+    if (!options.port_classes.empty()) {
+        loads.port_classes = TRY(parse_port_classes(options.port_classes));
+    }
+    if (options.check && loads.port_classes != PortClasses()) {
+        return fail(ErrorCode::InvalidArgument, "`--check` simulates no traffic classes of the port: leave one of the "
+                                                "two out");
+    }
+    return loads;
+}
+
 Result<ReadResult<Loads>> load_loads(const SimulateOptions& options)
 {
     if (options.loads_file.empty() == options.loads.empty()) {
@@ -266,7 +295,8 @@ Result<ExitStatus> simulate(const Context& context, const SimulateOptions& optio
     if (const Diagnostics unknown = check_levels(*loads.value, names); unknown.has_errors()) {
         return refuse(context, options, unknown);
     }
-    const auto report = TRY(simulate_scene(scene, *loads.value, options));
+    const auto loaded = TRY(with_port_classes(*loads.value, options));
+    const auto report = TRY(simulate_scene(scene, loaded, options));
     if (options.html == "-") {
         print(simulation_page(report));
         return ExitStatus::Ok;
