@@ -72,7 +72,26 @@ void Device::set_port_classes(const PortClasses& classes)
 {
     const std::lock_guard lock(mutex_);
     port_classes_ = classes;
+    dcb_port_ = dcb_port_of(classes);
     ++changes_of_ports_;
+}
+
+DcbPort Device::dcb_port() const
+{
+    const std::lock_guard lock(mutex_);
+    return dcb_port_;
+}
+
+int Device::change_dcb_port(const std::function<int(DcbPort&)>& change)
+{
+    const std::lock_guard lock(mutex_);
+    const DcbPort before = dcb_port_;
+    const int error = change(dcb_port_);
+    if (dcb_port_ != before) {
+        port_classes_ = classes_of(dcb_port_);
+        ++changes_of_ports_;
+    }
+    return error;
 }
 
 std::vector<std::uint16_t> Device::pkeys(std::uint32_t port) const

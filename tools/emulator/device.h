@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,6 +18,7 @@
 #include "policy/model/simulation.h"
 #include "tools/emulator/call.h"
 #include "tools/emulator/datapath/traffic.h"
+#include "tools/emulator/dcb.h"
 #include "tools/emulator/ordered_numbers.h"
 #include "tools/emulator/pacing_rows.h"
 
@@ -76,6 +78,10 @@ public:
     // Of the first port, whose speed is the link's of all.
     [[nodiscard]] PortClasses port_classes() const;
     void set_port_classes(const PortClasses& classes);
+    // The same as DCB netlink has it.
+    [[nodiscard]] DcbPort dcb_port() const;
+    // Its errno. Also what is refused may have changed something.
+    int change_dcb_port(const std::function<int(DcbPort&)>& change);
     // As the subnet manager set them; those of the description until then.
     [[nodiscard]] std::vector<std::uint16_t> pkeys(std::uint32_t port) const;
     void set_pkeys(std::uint32_t port, std::vector<std::uint16_t> pkeys);
@@ -112,6 +118,7 @@ private:
     std::set<std::uint32_t> ports_down_;
     std::map<std::uint32_t, Bandwidth> link_speeds_;    // of ports whose speed is no longer the described one
     PortClasses port_classes_;
+    DcbPort dcb_port_ = first_dcb_port();
     std::map<std::uint32_t, std::vector<std::uint16_t>> pkeys_;    // by port, where they were set
     OrderedNumbers ordered_;
     std::vector<std::shared_ptr<UverbsFile>> files_;

@@ -9,11 +9,13 @@
 
 #include <fmt/format.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <poll.h>
 #include <rdma/rdma_netlink.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tools/emulator/dcb.h"
 #include "tools/emulator/netlink_message.h"
 #include "tools/emulator/tasks.h"
 #include "tools/emulator/uverbs_file.h"
@@ -400,6 +402,9 @@ std::vector<Datagram> netlink_answer(std::span<const std::uint8_t> request,
     std::memcpy(static_cast<nlmsghdr*>(&header), request.data(), sizeof(nlmsghdr));
     if (header.nlmsg_len < sizeof(nlmsghdr) || header.nlmsg_len > request.size()) {
         return {error_answer(header, EINVAL)};
+    }
+    if (header.nlmsg_type == RTM_GETDCB || header.nlmsg_type == RTM_SETDCB) {
+        return {dcb_answer(header, request.subspan(NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN), devices)};
     }
     const bool is_dump = (header.nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
     const auto command = static_cast<std::uint16_t>(header.nlmsg_type & kCommandMask);

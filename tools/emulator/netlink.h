@@ -1,7 +1,7 @@
 // RDMA netlink, as far as finding out who owns what needs it: the system's settings, devices and ports, how much of
 // everything a device has, all its queue pairs, protection domains, completion queues and contexts (NLM_F_DUMP), the
 // queue pair that RDMA_NLDEV_ATTR_RES_LQPN names, and one protection domain or context. Everything else is refused with
-// EOPNOTSUPP, and libraries fall back to sysfs.
+// EOPNOTSUPP, and libraries fall back to sysfs. And DCB netlink (dcb.h), whose messages have types of their own.
 #pragma once
 
 #include <cstdint>
