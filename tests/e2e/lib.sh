@@ -291,6 +291,73 @@ commands_between()
     sed -n "/mark.*$1/,/mark.*$2/p" "$scratch/trace" | grep -E 'devx-object\.(create|modify|destroy)' || true
 }
 
+# ---- what a device has sent ----
+
+# moved DEVICE PLACE: "WHO BYTES", a line for each. Whose a queue pair is: its process by the emulator, and of the cgroup
+# by the kernel what the first group of the pattern PLACE matches, for sed, behind some "/".
+moved()
+{
+    local device=$1 place=$2 state
+    state=$(ctl_emulator state --json)
+    {
+        ctl_emulator resource qp | jq -r --arg device "$device" 'select(.device == $device) | "\(.qpn) \(.pid)"' |
+            while read -r number pid; do
+                sed -n "s|^0:.*/$place.*|who $number \1|p" "/proc/$pid/cgroup" 2>/dev/null || true    # it may have ended
+            done
+        jq -r --arg device "$device" \
+            '.devices[] | select(.name == $device) | ."queue-pairs"[] | "sent \(.qpn) \(.bytes)"' <<<"$state"
+    } | awk '
+        $1 == "who" { who[$2] = $3 }
+        $1 == "sent" && $2 in who { bytes[who[$2]] += $3 }
+        END { for (each in bytes) print each, bytes[each] }'
+}
+
+sum_of()
+{
+    awk '{ sum += $2 } END { printf "%d\n", sum }' <<<"$1"
+}
+
+# have_moved BYTES COMMAND...
+have_moved()
+{
+    local bytes=$1
+    shift
+    (($(sum_of "$("$@")") >= bytes))
+}
+
+# measure_by MIB COMMAND...: sets percent[WHO], of the next MIB that are sent; the first quarter is from before all had
+# begun. COMMAND prints "WHO BYTES", a line for each, as `moved` does.
+declare -A percent
+measure_by()
+{
+    local bytes_wanted=$(($1 << 20)) before after who bytes
+    shift
+    eventually "they send" have_moved $(($(sum_of "$("$@")") + bytes_wanted / 4)) "$@"
+    before=$("$@")
+    eventually "they send" have_moved $(($(sum_of "$before") + bytes_wanted)) "$@"
+    after=$("$@")
+    percent=()
+    while read -r who bytes; do
+        # shellcheck disable=SC2034 # for the cases
+        percent[$who]=$bytes
+    done < <(awk '
+        NR == FNR { before[$1] = $2; next }
+        { grown[$1] = $2 - before[$1]; sum += grown[$1] }
+        END { for (who in grown) printf "%s %.1f\n", who, 100 * grown[who] / sum }' <(echo "$before") <(echo "$after"))
+}
+
+# What is measured may be so far off, in points of the link.
+readonly tolerance=3
+
+# within_tolerance MEASURED EXPECTED
+within_tolerance()
+{
+    awk -v measured="$1" -v expected="$2" -v most="$tolerance" \
+        'BEGIN { off = measured - expected; exit !(off <= most && off >= -most) }'
+}
+
+# ---- programs ----
+
 # as_user USER COMMAND...: outside of every unit but one of its own.
 as_user()
 {

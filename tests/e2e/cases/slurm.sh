@@ -8,8 +8,6 @@
 readonly rank=/usr/lib/rdma-qos-e2e/boots/slurm/rank.sh
 slurm_version=$(slurmd -V | sed 's/^slurm[^ ]* //')
 readonly slurm_version
-# What is measured may be so far off, in points of the link.
-readonly tolerance=3
 
 # ---- Slurm ----
 
@@ -133,48 +131,11 @@ nothing_of()
 
 # ---- what the device has sent ----
 
-# moved: "JOB BYTES", a line for each job. Whose a queue pair is: its process by the emulator, the job by the kernel.
-moved()
-{
-    local state
-    state=$(ctl_emulator state --json)
-    {
-        ctl_emulator resource qp | jq -r 'select(.device == "mlx5_0") | "\(.qpn) \(.pid)"' | while read -r number pid; do
-            sed -n "s|^0:.*/job_\([0-9]*\)/.*|job $number \1|p" "/proc/$pid/cgroup" 2>/dev/null || true    # it may have ended
-        done
-        jq -r '.devices[] | select(.name == "mlx5_0") | ."queue-pairs"[] | "sent \(.qpn) \(.bytes)"' <<<"$state"
-    } | awk '
-        $1 == "job" { job[$2] = $3 }
-        $1 == "sent" && $2 in job { bytes[job[$2]] += $3 }
-        END { for (each in bytes) print each, bytes[each] }'
-}
-
-sum_of()
-{
-    awk '{ sum += $2 } END { printf "%d\n", sum }' <<<"$1"
-}
-
-have_moved()
-{
-    (($(sum_of "$(moved)") >= $1))
-}
-
-# measure: sets percent[JOB], of the next 64 MiB that the device sends; the first 16 MiB are from before all had begun.
-declare -A percent
+# measure: sets percent[JOB].
 measure()
 {
-    local before after job bytes mib=$((1 << 20))
-    eventually "the jobs send" have_moved $(($(sum_of "$(moved)") + 16 * mib))
-    before=$(moved)
-    eventually "the jobs send" have_moved $(($(sum_of "$before") + 64 * mib))
-    after=$(moved)
-    percent=()
-    while read -r job bytes; do
-        percent[$job]=$bytes
-    done < <(awk '
-        NR == FNR { before[$1] = $2; next }
-        { grown[$1] = $2 - before[$1]; sum += grown[$1] }
-        END { for (job in grown) printf "%s %.1f\n", job, 100 * grown[job] / sum }' <(echo "$before") <(echo "$after"))
+    local job
+    measure_by 64 moved mlx5_0 'job_\([0-9]*\)/'
     for job in "${!percent[@]}"; do
         echo "job $job sent ${percent[$job]} %"
     done
@@ -183,9 +144,7 @@ measure()
 # gets JOB PERCENT
 gets()
 {
-    awk -v measured="${percent[$1]}" -v expected="$2" -v most="$tolerance" \
-        'BEGIN { off = measured - expected; exit !(off <= most && off >= -most) }' ||
-        fail "job $1 got ${percent[$1]} % of the bytes instead of $2 %"
+    within_tolerance "${percent[$1]}" "$2" || fail "job $1 got ${percent[$1]} % of the bytes instead of $2 %"
 }
 
 row()
