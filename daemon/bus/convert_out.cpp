@@ -224,14 +224,14 @@ void write_tree(Writer& writer, const DeviceStatus& status)
     const Snapshot& snapshot = *status.snapshot;
     // One by one: a tree has thousands of elements, and is looked at after each change.
     writer.open('a', "a{sv}");
-    for (const auto& [path, element] : without_ids(snapshot.actual).tree) {
+    for (const auto& [path, element] : without_ids(snapshot.actual.plain()).tree) {
         api::TreeElement record{path.text(), element.parent.text(), element.kind, {}, element.attributes.max_rate};
         record.requested = requested_of(status.requested, path);
         if (!path.is_root()) {
             record.share = element.attributes.share;
         }
-        if (const auto inside = snapshot.queue_pairs_in.find(path); inside != snapshot.queue_pairs_in.end()) {
-            record.queue_pairs = inside->second;
+        if (const auto* inside = snapshot.queue_pairs_in.find(path)) {
+            record.queue_pairs = *inside;
         }
         record.draining = std::ranges::find(snapshot.draining, path) != snapshot.draining.end();
         api::write(writer, record);

@@ -58,6 +58,7 @@ Callback<Report> ManagedDevice::reported(Callback<void> done)
             take_report(*report);
             done({});
         } else {
+            whole_tree_next_ = true;
             done(fail(report.error()));
         }
     };
@@ -95,6 +96,7 @@ void ManagedDevice::adopt(PlacementBook book, LoopCallback<void()> done)
     facts_.book = std::move(book);
     ++changes_;
     static_cast<void>(facts_.book.update());
+    whole_tree_next_ = true;
     when_tested([this, done = std::move(done)](const Result<void>& tested) mutable {
         if (!tested) {
             done();
@@ -137,6 +139,7 @@ void ManagedDevice::take_attach_report(AttachReport report, const Capabilities& 
         book.take_members_of(facts_.book);
         facts_.book = std::move(book);
         static_cast<void>(facts_.book.update());
+        whole_tree_next_ = true;
     }
     ++changes_;
     listener_.device_status_changed(facts_.key);
@@ -162,6 +165,7 @@ void ManagedDevice::send_update(std::vector<QueuePairUpdate> updates, Callback<v
     ++changes_;
     auto changes = facts_.book.update();
     if (facts_.held_back()) {
+        whole_tree_next_ = whole_tree_next_ || changes.tree;
         worker_.run(
             [updates = std::move(updates)](DeviceWorker::Core& core) mutable {
                 return core.reconciler.update(std::nullopt, std::move(updates), {});
@@ -169,9 +173,12 @@ void ManagedDevice::send_update(std::vector<QueuePairUpdate> updates, Callback<v
             reported(std::move(done)));
         return;
     }
-    std::optional<Tree> tree;
-    if (changes.tree) {
+    TreeUpdate tree;
+    if (changes.tree && changes.elements && !whole_tree_next_) {
+        tree = std::move(*changes.elements);
+    } else if (changes.tree) {
         tree = facts_.book.compiled().tree;
+        whole_tree_next_ = false;
     }
     for (auto& update : updates) {
         const QueuePairId id{update.ref.number};
@@ -439,6 +446,7 @@ void ManagedDevice::handle_event(DeviceEvent event)
         facts_.queue_pairs.clear();
         waiting_.clear();
         static_cast<void>(facts_.book.update());
+        whole_tree_next_ = true;
         facts_.lost = true;
         start_again(true);
         listener_.device_was_reset(facts_.key, {hit.begin(), hit.end()});
@@ -479,6 +487,7 @@ void ManagedDevice::take_info(const DeviceInfo& info)
     facts_.book.set_device(names_of(info), info.link_speed);
     ++changes_;
     static_cast<void>(facts_.book.update());
+    whole_tree_next_ = true;
     if (other_link) {
         log_link(facts_, known);
     }
@@ -507,6 +516,7 @@ void ManagedDevice::set_disabled(bool disabled, LoopCallback<void(DeviceReconcil
 void ManagedDevice::tell_disabled(LoopCallback<void(DeviceReconcile)> done)
 {
     static_cast<void>(facts_.book.update());
+    whole_tree_next_ = true;
     DesiredState state = desired();
     std::vector<QueuePairUpdate> updates;
     for (const std::uint32_t number : facts_.book.members_in_order()) {

@@ -225,7 +225,7 @@ void PlacementBook::join_principal(MemberEntry& entry)
     PrincipalEntry& shared = principals_[known->second];
     if (is_new || shared.principal != *principal) {
         shared.principal = std::move(*principal);
-        stale_ = true;
+        stale_ = stale_ || !is_new || !tree_.add(known->second, shared.principal);
     }
     shared.members.insert(entry.member.ref.number);
 }
@@ -240,8 +240,8 @@ void PlacementBook::leave_principal(MemberEntry& entry)
     found->second.members.erase(entry.member.ref.number);
     if (found->second.members.empty()) {
         principal_keys_.erase(key_of(found->second.principal));
+        stale_ = stale_ || !tree_.remove(found->first);
         principals_.erase(found);
-        stale_ = true;
     }
 }
 
@@ -319,23 +319,14 @@ void PlacementBook::clear()
     stale_ = true;
 }
 
-void PlacementBook::compile_now()
+bool PlacementBook::compile_now()
 {
-    CompileInput input{here_, {}, capabilities_, link_speed_, spec_.leaf_reserve};
-    input.principals.reserve(principals_.size());
+    LiveTree::Principals principals;
     for (const auto& [order, entry] : principals_) {
-        input.principals.push_back(entry.principal);
-    }
-    compiled_ = compile(input);
-    std::size_t index = 0;
-    for (auto& [order, entry] : principals_) {
-        const ElementPath& leaf = compiled_.principal_leaves.at(index++);
-        if (entry.leaf != leaf) {
-            entry.leaf = leaf;
-            dirty_.insert(entry.members.begin(), entry.members.end());
-        }
+        principals.emplace_hint(principals.end(), order, &entry.principal);
     }
     stale_ = false;
+    return tree_.compile({here_, {}, capabilities_, link_speed_, spec_.leaf_reserve}, principals);
 }
 
 Placement PlacementBook::place(const MemberEntry& entry) const
@@ -345,11 +336,11 @@ Placement PlacementBook::place(const MemberEntry& entry) const
     if (entry.held.by == LimitHolder::Pacing && pacing_.granted(*entry.held.limit)) {
         placement.rate = entry.held.limit;
     }
-    const auto leaves = compiled_.classes.find(member.membership.class_path);
-    if (member.membership.class_path.empty() || leaves == compiled_.classes.end()) {
+    const auto leaves = compiled().classes.find(member.membership.class_path);
+    if (member.membership.class_path.empty() || leaves == compiled().classes.end()) {
         return placement;
     }
-    placement.requester = entry.principal ? principals_.at(*entry.principal).leaf : leaves->second.shared_leaf;
+    placement.requester = entry.principal ? leaf_of(*entry.principal) : leaves->second.shared_leaf;
     // Only reliable connections answer RDMA READ; their answers belong to the class too.
     if (member.ref.type == QueuePairType::Rc && capabilities_.responder_leaf) {
         placement.responder = leaves->second.responder_leaf.empty() ? placement.requester
@@ -362,9 +353,14 @@ PlacementBook::Changes PlacementBook::update()
 {
     Changes changes;
     if (stale_) {
-        const Tree before = std::move(compiled_.tree);
-        compile_now();
-        changes.tree = compiled_.tree != before;
+        changes.tree = compile_now();
+    } else {
+        changes.elements = tree_.take_changes();
+        changes.tree = !changes.elements->empty();
+    }
+    for (const std::uint64_t principal : tree_.take_moved()) {
+        const auto& members = principals_.at(principal).members;
+        dirty_.insert(members.begin(), members.end());
     }
     if (all_dirty_) {
         for (const auto& [number, entry] : members_) {
@@ -404,7 +400,7 @@ DesiredState PlacementBook::nothing_desired() const
 
 DesiredState PlacementBook::desired() const
 {
-    DesiredState state{compiled_.tree, {}};
+    DesiredState state{compiled().tree, {}};
     for (const auto& [number, entry] : members_) {
         state.queue_pairs.emplace(QueuePairId{number}, entry.placement);
     }
@@ -437,8 +433,8 @@ std::vector<std::uint32_t> PlacementBook::members_in_order() const
 
 ElementPath PlacementBook::expected_leaf(const Membership& membership, const Identity& owner) const
 {
-    const auto leaves = compiled_.classes.find(membership.class_path);
-    if (leaves == compiled_.classes.end()) {
+    const auto leaves = compiled().classes.find(membership.class_path);
+    if (leaves == compiled().classes.end()) {
         return {};
     }
     if (membership.fair_by == FairBy::None || membership.fair_by == FairBy::QueuePair ||
@@ -448,25 +444,14 @@ ElementPath PlacementBook::expected_leaf(const Membership& membership, const Ide
     const std::string segment = principal_segment(membership.fair_by, membership.fair_cgroup, owner, QueuePairId{});
     const auto known = principal_keys_.find(key_of(Principal{membership.class_path, {segment}, {}}));
     if (known != principal_keys_.end()) {
-        return principals_.at(known->second).leaf;
+        return leaf_of(known->second);
     }
     return leaves->second.shared_leaf.parent().child(segment);
 }
 
-std::size_t PlacementBook::principals_in_others(const ElementPath& class_path) const
-{
-    const auto leaves = compiled_.classes.find(class_path);
-    if (leaves == compiled_.classes.end()) {
-        return 0;
-    }
-    return static_cast<std::size_t>(std::count_if(principals_.begin(), principals_.end(), [&](const auto& entry) {
-        return entry.second.principal.class_path == class_path && entry.second.leaf == leaves->second.shared_leaf;
-    }));
-}
-
 bool PlacementBook::in_own_leaf(const MemberEntry& entry) const
 {
-    return entry.principal && principals_.at(*entry.principal).leaf.name() == queue_pair_segment(entry.member.ref);
+    return entry.principal && leaf_of(*entry.principal).name() == queue_pair_segment(entry.member.ref);
 }
 
 bool PlacementBook::waits_for_pacing(const MemberEntry& entry) const
@@ -489,7 +474,7 @@ HeldLimit PlacementBook::held_limit(std::uint32_t number) const
     if (entry.held.by != LimitHolder::Leaf || in_own_leaf(entry)) {
         return entry.held;
     }
-    const auto& findings = compiled_.findings;
+    const auto& findings = compiled().findings;
     const auto budget = std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) {
         return finding.kind == FindingKind::BudgetExceeded && finding.path == entry.member.membership.class_path;
     });
@@ -559,8 +544,8 @@ Bandwidth PlacementBook::narrowest_cap(const ElementPath& leaf, std::optional<pi
 {
     Bandwidth narrowest = link_speed_;
     for (ElementPath path = leaf; !path.empty(); path = path.parent()) {
-        const auto element = compiled_.tree.find(path);
-        if (element == compiled_.tree.end() || !element->second.attributes.max_rate) {
+        const auto element = compiled().tree.find(path);
+        if (element == compiled().tree.end() || !element->second.attributes.max_rate) {
             continue;
         }
         // Below its class, a process has its elements for itself.

@@ -24,6 +24,7 @@
 #include "daemon/model/session.h"
 #include "lib/reconcile/reconciler.h"
 #include "lib/tree/compile.h"
+#include "lib/tree/live_tree.h"
 #include "lib/tree/queue_pair_limit.h"
 
 namespace rdmaqos {
@@ -67,12 +68,13 @@ public:
 
     struct Changes {
         bool tree = false;                              // compiled().tree differs from the last time
+        std::optional<ElementChanges> elements;         // by these; empty: it was compiled as a whole
         std::map<QueuePairId, Placement> placements;    // those that differ, new members included
     };
     // Compiles if need be; what changed since the last call.
     [[nodiscard]] Changes update();
 
-    [[nodiscard]] const Compiled& compiled() const { return compiled_; }
+    [[nodiscard]] const Compiled& compiled() const { return tree_.compiled(); }
     [[nodiscard]] DesiredState desired() const;
     // No tree, and every member in no leaf and without a rate.
     [[nodiscard]] DesiredState nothing_desired() const;
@@ -84,7 +86,13 @@ public:
     // The leaf a queue pair of this owner would get, as far as that can be said before it is there.
     [[nodiscard]] ElementPath expected_leaf(const Membership& membership, const Identity& owner) const;
     // How many principals of a class share its leaf `others`.
-    [[nodiscard]] std::size_t principals_in_others(const ElementPath& class_path) const;
+    [[nodiscard]] std::size_t principals_in_others(const ElementPath& class_path) const
+    {
+        return tree_.in_others(class_path);
+    }
+    // What following its members has cost so far.
+    [[nodiscard]] const LiveTree::Work& work() const { return tree_.work(); }
+
     // Its level, or SetRate, limits it on its own.
     [[nodiscard]] bool is_limited(std::uint32_t number) const { return members_.at(number).asked.has_value(); }
     // What its level and SetRate limit it to, or would if the level were not only monitored.
@@ -129,7 +137,6 @@ private:
     struct PrincipalEntry {
         Principal principal;
         std::set<std::uint32_t> members;
-        ElementPath leaf;
     };
     struct MemberEntry {
         Member member;
@@ -155,7 +162,9 @@ private:
     // After a change of the member.
     void rejoin_principal(MemberEntry& entry);
     void leave_principal(MemberEntry& entry);
-    void compile_now();
+    // Whether the tree is another one.
+    bool compile_now();
+    [[nodiscard]] const ElementPath& leaf_of(std::uint64_t principal) const { return tree_.leaf(principal); }
     // After a change of the spec or the device.
     void respecify();
     // The member's process in its class and in all that is above it.
@@ -168,7 +177,7 @@ private:
     TreeSpec here_;    // tree_for() this device
     std::set<ElementPath> classes_here_;
     std::set<ElementPath> monitored_here_;
-    Compiled compiled_;
+    LiveTree tree_;
     std::unordered_map<std::uint32_t, MemberEntry> members_;
     std::map<std::uint64_t, PrincipalEntry> principals_;    // by arrival
     std::unordered_map<std::string, std::uint64_t> principal_keys_;
@@ -178,7 +187,7 @@ private:
     std::set<std::uint32_t> dirty_;    // members whose placement must be looked at
     std::uint64_t next_order_ = 1;
     std::uint64_t next_principal_ = 1;
-    bool stale_ = false;    // compiled_ is out of date
+    bool stale_ = false;    // tree_ has to be compiled as a whole
     bool all_dirty_ = false;
 };
 

@@ -157,7 +157,7 @@ void Plans::plan_from_memory(DevicePlan& plan, const DesiredState& desired) cons
 {
     if (const ManagedDevice* device = devices_.find(plan.device)) {
         if (const auto snapshot = device->status().snapshot) {
-            plan.before = snapshot->actual;
+            plan.before = snapshot->actual.plain();
         }
         // What is remembered has no queue pairs.
         plan.plan = diff(DesiredState{desired.tree, {}}, plan.before, device->capabilities());

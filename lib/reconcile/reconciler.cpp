@@ -174,7 +174,7 @@ void Reconciler::State::refresh_snapshot()
     }
     auto fresh = std::make_shared<Snapshot>();
     fresh->tree_revision = snapshot->tree_revision + (same_tree ? 0 : 1);
-    fresh->actual.elements = device.actual().elements;
+    fresh->actual.elements = device.shared_elements();
     fresh->actual.next_id = device.actual().next_id;
     fresh->queue_pairs_in = device.queue_pairs_in();
     fresh->draining = std::move(current_draining);
@@ -366,19 +366,19 @@ Report Reconciler::replace(DesiredState desired)
     return state_->finish(pass);
 }
 
-Report Reconciler::update(std::optional<Tree> tree, std::vector<QueuePairUpdate> queue_pairs,
+Report Reconciler::update(TreeUpdate tree, std::vector<QueuePairUpdate> queue_pairs,
                           // NOLINTNEXTLINE(performance-unnecessary-value-param): its placements are moved out
                           std::map<QueuePairId, Placement> moves)
 {
     auto pass = state_->begin();
-    const bool whole = tree.has_value();
+    const std::vector<LeafChange> leaves = state_->local_changes(tree);
+    const bool has_tree = tree.whole || !tree.changed.empty();
+    const bool whole = has_tree && leaves.empty();
     // Owners that go while everything is taken out do not end that.
     const bool adds = std::any_of(queue_pairs.begin(), queue_pairs.end(),
                                   [](const QueuePairUpdate& one) { return one.placement.has_value(); });
-    state_->draining_all = state_->draining_all && !whole && !adds && moves.empty();
-    if (whole) {
-        state_->desired.tree = std::move(*tree);
-    }
+    state_->draining_all = state_->draining_all && !has_tree && !adds && moves.empty();
+    state_->want_tree(std::move(tree));
     for (const auto& update : queue_pairs) {
         state_->want(update, pass);
     }
@@ -393,6 +393,11 @@ Report Reconciler::update(std::optional<Tree> tree, std::vector<QueuePairUpdate>
         state_->schedule(true);
         return state_->finish(pass);
     }
+    if (!leaves.empty()) {
+        state_->reconcile_leaves(leaves, pass);
+        state_->schedule(true);
+        return state_->finish(pass);
+    }
     if (state_->may_write(pass)) {
         state_->reconcile_named(pass);
     }
@@ -400,6 +405,56 @@ Report Reconciler::update(std::optional<Tree> tree, std::vector<QueuePairUpdate>
         state_->schedule_soon();
     }
     return state_->finish(pass);
+}
+
+// Nothing: all has to be compared. A leaf that comes or goes where nothing else is to be done is all that a whole
+// comparison would find.
+std::vector<LeafChange> Reconciler::State::local_changes(const TreeUpdate& tree) const
+{
+    if (tree.whole || !writing() || draining_all || writer.gone() || open()) {
+        return {};
+    }
+    std::vector<LeafChange> leaves;
+    std::uint64_t next_id = device.actual().next_id;
+    std::size_t growth = 0;
+    for (const auto& [path, element] : tree.changed) {
+        const auto before = desired.tree.find(path);
+        const bool was_there = before != desired.tree.end();
+        const ElementKind kind = element ? element->kind : was_there ? before->second.kind : ElementKind::Node;
+        const auto there = device.with_path(path);
+        if (kind != ElementKind::Leaf || was_there == element.has_value() || there.size() != (was_there ? 1 : 0)) {
+            return {};
+        }
+        if (was_there) {
+            leaves.push_back({path, there.front(), std::nullopt});
+            continue;
+        }
+        const auto parent = current(element->parent);
+        if (!parent) {
+            return {};
+        }
+        const ElementId id{next_id++};
+        leaves.push_back({path, id, CreateElement{id, {path, kind, parent, element->attributes}}});
+        ++growth;
+    }
+    const Capabilities& capabilities = backend.capabilities();
+    const bool has_room = device.leaves() + growth <= capabilities.max_leaves &&
+                          device.actual().elements.size() + growth <= capabilities.max_elements;
+    return has_room || growth == 0 ? leaves : std::vector<LeafChange>();
+}
+
+void Reconciler::State::want_tree(TreeUpdate tree)
+{
+    if (tree.whole) {
+        desired.tree = std::move(*tree.whole);
+    }
+    for (auto& [path, element] : tree.changed) {
+        if (element) {
+            desired.tree.insert_or_assign(path, std::move(*element));
+        } else {
+            desired.tree.erase(path);
+        }
+    }
 }
 
 Report Reconciler::retry()
@@ -462,6 +517,11 @@ const ActualState& Reconciler::actual() const
 const DesiredState& Reconciler::desired() const
 {
     return state_->desired;
+}
+
+std::uint64_t Reconciler::comparisons() const
+{
+    return state_->comparisons;
 }
 
 std::shared_ptr<const Snapshot> Reconciler::snapshot() const

@@ -16,10 +16,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/base/clock.h"
 #include "lib/base/histogram.h"
+#include "lib/base/shared_map.h"
 #include "lib/nic/backend.h"
 #include "lib/reconcile/inheritance.h"
 #include "lib/tree/plan.h"
@@ -93,16 +95,37 @@ struct Counters {
     friend bool operator==(const Counters&, const Counters&) = default;
 };
 
-// What the main thread may know of the device; immutable, cheap to share.
+// As ActualState, without queue pairs. The copies of one that changes share what they have in common.
+struct SharedElements {
+    SharedMap<ElementId, ActualElement> elements;
+    std::uint64_t next_id = 1;
+
+    [[nodiscard]] ActualState plain() const { return {{elements.begin(), elements.end()}, {}, next_id}; }
+};
+
+// What the main thread may know of the device; immutable, cheap to share, and cheap to make after a small change.
 struct Snapshot {
     std::uint64_t tree_revision = 0;    // another number for another tree: elements, queue pairs in them, what drains
-    ActualState actual;                 // without queue pairs (they may be many); see Reconciler::actual()
-    std::map<ElementPath, std::uint32_t> queue_pairs_in;    // per leaf, requester side
-    std::vector<ElementPath> draining;                      // should go, but hold queue pairs or are otherwise in use
-    std::vector<ElementFailure> failures;                   // not yet healed
+    SharedElements actual;              // without queue pairs (they may be many); see Reconciler::actual()
+    SharedMap<ElementPath, std::uint32_t> queue_pairs_in;    // per leaf, requester side
+    std::vector<ElementPath> draining;                       // should go, but hold queue pairs or are otherwise in use
+    std::vector<ElementFailure> failures;                    // not yet healed
     std::vector<Unreachable> unreachable;
     Counters counters;
     OperationsByKind operations;    // what `counters` says of operations and failures, kind by kind
+};
+
+// A tree that shall be there from now on: all of it, or what differs from the one before, or neither.
+struct TreeUpdate {
+    TreeUpdate() = default;
+    // NOLINTBEGIN(google-explicit-constructor): each of them is one
+    TreeUpdate(std::nullopt_t /*nothing*/) {}
+    TreeUpdate(Tree tree) : whole(std::move(tree)) {}
+    TreeUpdate(ElementChanges changes) : changed(std::move(changes)) {}
+    // NOLINTEND(google-explicit-constructor)
+
+    std::optional<Tree> whole;
+    ElementChanges changed;
 };
 
 struct Report {
@@ -163,8 +186,9 @@ public:
     // whose leaf does not exist (yet) stays where it was, is reported, and is tried again.
     //
     // Adds, moves or removes some queue pairs; with `tree` also changes the tree (and placements of others that the
-    // new tree requires: `moves`). Without a tree this costs only the queue pairs named.
-    [[nodiscard]] Report update(std::optional<Tree> tree, std::vector<QueuePairUpdate> queue_pairs,
+    // new tree requires: `moves`). Without a tree this costs only the queue pairs named, and with leaves that come or
+    // go only those too, as long as nothing is open and the device has room.
+    [[nodiscard]] Report update(TreeUpdate tree, std::vector<QueuePairUpdate> queue_pairs,
                                 std::map<QueuePairId, Placement> moves);
 
     // Tries again what failed, is draining or was unreachable, if its time has come.
@@ -188,6 +212,8 @@ public:
     [[nodiscard]] const ActualState& actual() const;
     [[nodiscard]] const DesiredState& desired() const;
     [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const;
+    // How often all that is desired was compared with all that is there.
+    [[nodiscard]] std::uint64_t comparisons() const;
 
 private:
     struct State;

@@ -231,6 +231,7 @@ void Reconciler::State::reconcile(Pass& pass)
     read_doubtful(pass);
     Plan plan;
     if (!writer.gone()) {
+        ++comparisons;
         plan = diff(refusals.empty() ? desired : attainable(), device.actual(), backend.capabilities());
     }
     unreachable = std::move(plan.unreachable);
@@ -241,6 +242,29 @@ void Reconciler::State::reconcile(Pass& pass)
         }
         std::visit([&](const auto& one) { run(one, pass); }, operation);
     }
+    end_of_run(pass);
+}
+
+void Reconciler::State::reconcile_leaves(const std::vector<LeafChange>& leaves, Pass& pass)
+{
+    for (const auto& leaf : leaves) {
+        if (leaf.create && !writer.gone()) {
+            run(*leaf.create, pass);
+        }
+    }
+    if (!writer.gone()) {
+        reconcile_named(pass);
+    }
+    for (const auto& leaf : leaves) {
+        if (!leaf.create && !writer.gone()) {
+            run(DestroyElement{leaf.id, leaf.path}, pass);
+        }
+    }
+    end_of_run(pass);
+}
+
+void Reconciler::State::end_of_run(Pass& pass)
+{
     writer.destroy_abandoned();
     if (writer.take_missing() && !writer.gone()) {
         // What is there all the same is found by the next drift check if it cannot be destroyed yet.

@@ -21,6 +21,13 @@
 
 namespace rdmaqos {
 
+// A leaf that comes (`create`) or goes.
+struct LeafChange {
+    ElementPath path;
+    ElementId id{};
+    std::optional<CreateElement> create;
+};
+
 struct Reconciler::State {
     // One call of the public interface.
     struct Pass {
@@ -61,6 +68,8 @@ struct Reconciler::State {
     [[nodiscard]] QueuePairOutcome outcome(QueuePairId queue_pair, const std::optional<Error>& error) const;
     void refresh_snapshot();
     void replace_desired(DesiredState replacement, Pass& pass);
+    [[nodiscard]] std::vector<LeafChange> local_changes(const TreeUpdate& tree) const;
+    void want_tree(TreeUpdate tree);
     // Takes note of one update without touching the device.
     void want(const QueuePairUpdate& update, Pass& pass);
     void want_placement(QueuePairId queue_pair, Placement placement, Pass& pass);
@@ -82,6 +91,10 @@ struct Reconciler::State {
     // The queue pairs touched so far, one by one, without a diff.
     void reconcile_named(Pass& pass);
     void reconcile(QueuePairId queue_pair, Pass& pass);
+    // These leaves and the queue pairs touched so far: make, move, destroy.
+    void reconcile_leaves(const std::vector<LeafChange>& leaves, Pass& pass);
+    // The end of a run that created or destroyed.
+    void end_of_run(Pass& pass);
 
     void read_doubtful(Pass& pass);
     [[nodiscard]] DesiredState attainable() const;
@@ -151,6 +164,7 @@ struct Reconciler::State {
     std::optional<TimePoint> due;          // of the next retry; empty: nothing is open
     std::chrono::milliseconds delay{0};    // the one that led to `due`
 
+    std::uint64_t comparisons = 0;
     std::shared_ptr<const Snapshot> snapshot;
     std::uint64_t snapshot_revision = 0;
 };

@@ -35,17 +35,6 @@ ElementPath TrackedState::path(std::optional<ElementId> id) const
     return id ? actual_.elements.at(*id).path : ElementPath();
 }
 
-std::map<ElementPath, std::uint32_t> TrackedState::queue_pairs_in() const
-{
-    std::map<ElementPath, std::uint32_t> counts;
-    for (const auto& [id, record] : records_) {
-        if (record.usage.requesters != 0) {
-            counts[actual_.elements.at(id).path] += record.usage.requesters;
-        }
-    }
-    return counts;
-}
-
 void TrackedState::add(ElementId id, ActualElement element, ElementHandle handle)
 {
     if (element.parent) {
@@ -53,6 +42,8 @@ void TrackedState::add(ElementId id, ActualElement element, ElementHandle handle
     }
     by_path_.emplace(element.path, id);
     records_.emplace(id, Record{handle, {}});
+    leaves_ += element.kind == ElementKind::Leaf ? 1 : 0;
+    shared_elements_.insert_or_assign(id, element);
     actual_.elements.emplace(id, std::move(element));
     actual_.next_id = std::max(actual_.next_id, static_cast<std::uint64_t>(id) + 1);
     ++revision_;
@@ -61,7 +52,9 @@ void TrackedState::add(ElementId id, ActualElement element, ElementHandle handle
 
 void TrackedState::set_attributes(ElementId id, const ElementAttributes& attributes)
 {
-    actual_.elements.at(id).attributes = attributes;
+    ActualElement& element = actual_.elements.at(id);
+    element.attributes = attributes;
+    shared_elements_.insert_or_assign(id, element);
     ++revision_;
     record(id);
 }
@@ -76,6 +69,8 @@ void TrackedState::remove(ElementId id)
     }
     by_path_.erase({element->second.path, id});
     records_.erase(id);
+    leaves_ -= element->second.kind == ElementKind::Leaf ? 1 : 0;
+    shared_elements_.erase(id);
     actual_.elements.erase(element);
     ++revision_;
     record(id);
@@ -116,11 +111,25 @@ void TrackedState::count(const ActualPlacement& placement, int by)
 {
     if (placement.requester) {
         add_to(records_.at(*placement.requester).usage.requesters, by);
+        count_in(actual_.elements.at(*placement.requester).path, by);
     }
     if (placement.responder) {
         add_to(records_.at(*placement.responder).usage.responders, by);
     }
     revision_ += placement.requester || placement.responder ? 1 : 0;
+}
+
+// By path: an old and a new element of the same one may both hold queue pairs.
+void TrackedState::count_in(const ElementPath& leaf, int by)
+{
+    const std::uint32_t* before = requesters_in_.find(leaf);
+    std::uint32_t now = before == nullptr ? 0 : *before;
+    add_to(now, by);
+    if (now == 0) {
+        requesters_in_.erase(leaf);
+    } else {
+        requesters_in_.insert_or_assign(leaf, now);
+    }
 }
 
 void TrackedState::erase_if_idle(QueuePairId queue_pair)

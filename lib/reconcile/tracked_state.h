@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/shared_map.h"
 #include "lib/nic/backend.h"
 #include "lib/reconcile/inheritance.h"
 #include "lib/tree/plan.h"
@@ -38,6 +39,9 @@ struct RemovedElement {
 class TrackedState {
 public:
     [[nodiscard]] const ActualState& actual() const { return actual_; }
+    // The elements once more, to be shared.
+    [[nodiscard]] const SharedMap<ElementId, ActualElement>& shared_elements() const { return shared_elements_; }
+    [[nodiscard]] std::size_t leaves() const { return leaves_; }
     // Changes with every change of elements or counts.
     [[nodiscard]] std::uint64_t revision() const { return revision_; }
 
@@ -49,7 +53,7 @@ public:
     // Empty for no element.
     [[nodiscard]] ElementPath path(std::optional<ElementId> id) const;
     // Queue pairs per leaf, requester side; leaves without any are left out.
-    [[nodiscard]] std::map<ElementPath, std::uint32_t> queue_pairs_in() const;
+    [[nodiscard]] const SharedMap<ElementPath, std::uint32_t>& queue_pairs_in() const { return requesters_in_; }
 
     void add(ElementId id, ActualElement element, ElementHandle handle);
     void set_attributes(ElementId id, const ElementAttributes& attributes);
@@ -86,12 +90,16 @@ private:
     };
 
     void count(const ActualPlacement& placement, int by);
+    void count_in(const ElementPath& leaf, int by);
     void erase_if_idle(QueuePairId queue_pair);
     void strand_left_in(const std::vector<ElementId>& doomed);
     void record(ElementId id);
     void record(QueuePairId queue_pair);
 
     ActualState actual_;
+    SharedMap<ElementId, ActualElement> shared_elements_;
+    SharedMap<ElementPath, std::uint32_t> requesters_in_;
+    std::size_t leaves_ = 0;
     std::map<ElementId, Record> records_;
     std::set<std::pair<ElementPath, ElementId>> by_path_;
     std::map<QueuePairId, ClientFile::Owner> owners_;

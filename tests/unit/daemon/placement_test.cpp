@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 namespace rdmaqos {
 namespace {
@@ -284,6 +285,89 @@ TEST(PlacementBook, ALinkThatGoesDownKeepsItsClasses)
     book.set_device(with_link(Bandwidth::from_gbps(100)), Bandwidth::from_gbps(100));
     static_cast<void>(book.update());
     EXPECT_TRUE(book.compiled().tree.empty()) << "too slow for the class";
+}
+
+TEST(PlacementBook, AProcessThatComesOrGoesIsAStepHoweverManyThereAre)
+{
+    auto book = book_with(256, one_class(FairBy::Process));
+    const auto before = book.work().compilations;
+    constexpr std::uint32_t kMany = 1000;    // most of them share `others`
+    for (std::uint32_t number = 1; number <= kMany; ++number) {
+        book.add(member(number, static_cast<pid_t>(number), FairBy::Process));
+        const auto changes = book.update();
+        ASSERT_TRUE(changes.elements.has_value());
+        EXPECT_LE(changes.elements->size(), 1U);
+        EXPECT_EQ(changes.placements.size(), 1U);
+    }
+    EXPECT_GT(book.principals_in_others(ElementPath("/rpc")), 700U);
+    book.remove(1);
+    const auto changes = book.update();
+    EXPECT_EQ(changes.elements->size(), 2U) << "the leaf of the first, and one for the first that waited";
+    EXPECT_EQ(changes.placements.size(), 1U);
+    EXPECT_EQ(book.work().compilations, before);
+    EXPECT_EQ(book.work().steps, kMany + 1U);
+}
+
+// Registers, releases, reloads and losses in any order: a book that has followed them all, and one that is given their
+// outcome at once, want the same.
+TEST(PlacementBook, FollowingEqualsStartingAgain)
+{
+    EXPECT_TRUE(rc::check("sequences", [] {
+        const auto leaves = *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::uint32_t>(2, 12));
+        const auto pick = [](std::uint32_t below) {
+            return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::uint32_t>(0, below));
+        };
+        auto book = book_with(leaves, one_class(FairBy::Process));
+        auto fair_by = FairBy::Process;
+        Tree followed = book.compiled().tree;
+        for (int step = 0; step < 30; ++step) {
+            const std::uint32_t number = 1 + pick(16);
+            const std::uint32_t what = pick(20);
+            if (what == 0) {    // a reload
+                fair_by = pick(2) == 0 ? FairBy::Process : FairBy::QueuePair;
+                book.set_spec(one_class(fair_by, pick(3) == 0));
+                for (const auto present : book.members_in_order()) {
+                    Membership membership = book.find(present)->membership;
+                    membership.fair_by = fair_by;
+                    book.change(present, membership, std::nullopt);
+                }
+            } else if (what == 1) {    // a reset of the device
+                book.clear();
+            } else if (what < 8) {
+                book.remove(number);
+            } else if (what == 8 && book.find(number) != nullptr) {
+                book.change(number, book.find(number)->membership, RateLimit{Bandwidth::from_mbps(100), {}, {}});
+            } else {
+                book.add(member(number, static_cast<pid_t>(100 + pick(12)), fair_by));
+            }
+            const auto changes = book.update();
+            if (changes.elements) {
+                for (const auto& [path, element] : *changes.elements) {
+                    if (element) {
+                        followed.insert_or_assign(path, *element);
+                    } else {
+                        followed.erase(path);
+                    }
+                }
+            } else if (changes.tree) {
+                followed = book.compiled().tree;
+            }
+            RC_ASSERT(followed == book.compiled().tree);
+
+            // Principals are in the order of their own arrival, which is not that of their members: by a whole
+            // compilation of the same book.
+            const DesiredState desired = book.desired();
+            const auto findings = book.compiled().findings;
+            book.set_device({}, Bandwidth::from_gbps(50));
+            book.set_device({}, Bandwidth::from_gbps(100));
+            const auto again = book.update();
+            RC_ASSERT(!again.elements.has_value());
+            RC_ASSERT(!again.tree);
+            RC_ASSERT(again.placements.empty());
+            RC_ASSERT(book.desired() == desired);
+            RC_ASSERT(book.compiled().findings == findings);
+        }
+    }));
 }
 
 }    // namespace

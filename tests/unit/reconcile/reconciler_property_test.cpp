@@ -172,6 +172,27 @@ std::vector<QueuePairUpdate> updates_to(const DesiredState& next, const DesiredS
     return updates;
 }
 
+// The tree as a whole, or what differs from the one before.
+TreeUpdate tree_to(const DesiredState& next, const DesiredState& before)
+{
+    if (chance(50)) {
+        return next.tree;
+    }
+    ElementChanges changes;
+    for (const auto& [path, element] : before.tree) {
+        if (!next.tree.contains(path)) {
+            changes.emplace(path, std::nullopt);
+        }
+    }
+    for (const auto& [path, element] : next.tree) {
+        const auto known = before.tree.find(path);
+        if (known == before.tree.end() || known->second != element) {
+            changes.emplace(path, element);
+        }
+    }
+    return changes;
+}
+
 void heal(Rig& rig)
 {
     rig.firmware->faults().clear();
@@ -223,7 +244,7 @@ void converges(const Run& run)
         }
         const LeafWatch watch(rig, next);
         const auto updates = updates_to(next, rig.reconciler().desired());
-        auto report = rig.reconciler().update(next.tree, updates, {});
+        auto report = rig.reconciler().update(tree_to(next, rig.reconciler().desired()), updates, {});
         for (int i = *rc::gen::inRange(0, 3); i > 0 && report.retry_after; --i) {
             rig.clock.advance(*report.retry_after);
             report = rig.reconciler().retry();
@@ -249,7 +270,8 @@ TEST(ReconcilerProperty, ConvergesAtOnceWithoutFaults)
         for (int step = 0; step < 4; ++step) {
             const auto next = random_state(kMaxLeaves - 1);
             const LeafWatch watch(rig, next);
-            const auto report = rig.reconciler().update(next.tree, updates_to(next, rig.reconciler().desired()), {});
+            const auto report = rig.reconciler().update(tree_to(next, rig.reconciler().desired()),
+                                                        updates_to(next, rig.reconciler().desired()), {});
             RC_ASSERT(!report.retry_after.has_value());
             RC_ASSERT(report.snapshot->counters.failed == 0U);
             RC_ASSERT(watch.lost() == std::set<std::uint32_t>{});

@@ -310,9 +310,60 @@ TEST(Reconciler, SnapshotIsAValueOfItsOwn)
     const auto after = rig.update({put(2, "/sys")}).snapshot;
     EXPECT_EQ(before->queue_pairs_in.at(ElementPath("/sys")), 1U);
     EXPECT_EQ(after->queue_pairs_in.at(ElementPath("/sys")), 2U);
-    EXPECT_TRUE(after->actual.queue_pairs.empty());
     EXPECT_EQ(after->actual.elements, rig.reconciler().actual().elements);
     EXPECT_EQ(rig.reconciler().snapshot(), after);
+}
+
+ElementChanges leaf_comes(const std::string& path)
+{
+    return {{ElementPath(path), Element{ElementKind::Leaf, ElementPath(path).parent(), {1, std::nullopt}}}};
+}
+
+ElementChanges leaf_goes(const std::string& path)
+{
+    return {{ElementPath(path), std::nullopt}};
+}
+
+TEST(Reconciler, ALeafThatComesOrGoesIsNotComparedWithTheOthers)
+{
+    Rig rig;
+    (void)rig.update(two_levels(), {put(1, "/tenants/rpc")});
+    const auto before = rig.reconciler().comparisons();
+    for (std::uint32_t pid = 10; pid < 30; ++pid) {
+        const std::string path = fmt::format("/tenants/pid:{}", pid);
+        const auto came = rig.reconciler().update(leaf_comes(path), {put(pid, path)}, {});
+        EXPECT_EQ(came.operations, 2U);
+        rig.expect_converged();
+        if (pid % 2 == 0) {
+            const auto gone = rig.reconciler().update(leaf_goes(path), {take_out(pid)}, {});
+            EXPECT_EQ(gone.operations, 2U);
+            EXPECT_EQ(gone.retry_after, std::nullopt);
+            rig.expect_converged();
+        }
+    }
+    EXPECT_EQ(rig.reconciler().comparisons(), before);
+    EXPECT_EQ(rig.reconciler().replace(rig.reconciler().desired()).operations, 0U) << "nothing else was to be done";
+}
+
+TEST(Reconciler, WhatIsOpenIsComparedWithAll)
+{
+    Rig rig;
+    (void)rig.update(two_levels(), {put(1, "/tenants/rpc")});
+    const auto before = rig.reconciler().comparisons();
+    // Of another kind than a leaf, of one that is there, below nothing.
+    ElementChanges changes = leaf_comes("/sys");
+    changes.at(ElementPath("/sys"))->attributes.share = 7;
+    (void)rig.reconciler().update(changes, {}, {});
+    EXPECT_EQ(rig.reconciler().comparisons(), before + 1);
+    rig.expect_converged();
+    rig.firmware->faults().fail(CommandKind::Create, 1, {FirmwareStatus::ExceedsLimit, 0, 0, true}, 1);
+    const auto failed = rig.reconciler().update(leaf_comes("/tenants/pid:1"), {put(2, "/tenants/pid:1")}, {});
+    EXPECT_EQ(failed.snapshot->failures.size(), 1U);
+    EXPECT_EQ(rig.reconciler().comparisons(), before + 1);
+    ASSERT_TRUE(failed.retry_after);
+    (void)rig.reconciler().update(leaf_comes("/tenants/pid:2"), {put(3, "/tenants/pid:2")}, {});
+    EXPECT_EQ(rig.reconciler().comparisons(), before + 2);
+    rig.expect_converged();
 }
 
 }    // namespace
