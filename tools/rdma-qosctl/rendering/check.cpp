@@ -20,6 +20,51 @@ bool CheckReport::ok() const
     return !diagnostics.has_errors() && std::ranges::all_of(devices, accepts);
 }
 
+namespace {
+
+std::string render_ports(const CheckedPorts& ports, const Screen& screen)
+{
+    std::string text = sentence_on(screen, 0, 2,
+                                   ports.interfaces.empty()
+                                       ? std::string("traffic classes: this host has no RoCE port")
+                                       : fmt::format("traffic classes of {}: {}", fmt::join(ports.interfaces, ", "),
+                                                     ports.findings.empty()
+                                                         ? "nothing is wrong for this policy"
+                                                         : counted(ports.findings.size(), "finding"))) +
+                       "\n";
+    for (const auto& note : ports.notes) {
+        text += labelled("note:", Style::Faint, note, screen, 2);
+    }
+    for (const auto& finding : ports.findings) {
+        text += labelled("warning:", Style::Warning, fmt::format("{}: {}", finding.what, finding.why), screen, 2);
+        text += labelled("mend:", Style::Faint,
+                         finding.caution.empty() ? finding.command
+                                                 : fmt::format("{} ({})", finding.command, finding.caution),
+                         screen, 4);
+    }
+    return text;
+}
+
+Json ports_json(const CheckedPorts& ports)
+{
+    Json findings = Json::array();
+    for (const auto& finding : ports.findings) {
+        Json each{{"rule", finding.rule}, {"interface", finding.interface}};
+        if (finding.traffic_class) {
+            each["traffic-class"] = *finding.traffic_class;
+        }
+        each["levels"] = finding.levels;
+        each["what"] = finding.what;
+        each["why"] = finding.why;
+        each["command"] = finding.command;
+        set_text(each, "caution", finding.caution);
+        findings.push_back(std::move(each));
+    }
+    return {{"interfaces", ports.interfaces}, {"notes", ports.notes}, {"findings", std::move(findings)}};
+}
+
+}    // namespace
+
 std::string render_check(const CheckReport& report, const Screen& screen)
 {
     std::string text = render(report.diagnostics, screen);
@@ -46,6 +91,9 @@ std::string render_check(const CheckReport& report, const Screen& screen)
     }
     for (const auto& device : report.left_out) {
         text += sentence_on(screen, 0, 2, left_out_line(to_record(device))) + "\n";
+    }
+    if (report.ports) {
+        text += render_ports(*report.ports, screen);
     }
     if (report.ok()) {
         return text + labelled("ok:", Style::Good,
@@ -88,6 +136,9 @@ Json check_json(const CheckReport& report)
     json["unresolved"] = report.unresolved;
     json["devices"] = std::move(devices);
     json["left-out"] = std::move(left_out);
+    if (report.ports) {
+        json["ports"] = ports_json(*report.ports);
+    }
     return json;
 }
 

@@ -1,10 +1,12 @@
 // What `check` found out, as a value: rendered by pure functions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lib/base/diagnostic.h"
+#include "lib/port_lint/values.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/world/reports.h"
@@ -19,6 +21,13 @@ struct CheckedDevice {
     std::vector<JudgedFinding> findings;    // as if nothing ran
 };
 
+// What the ports of this host are set to, compared with the policy. It refuses nothing.
+struct CheckedPorts {
+    std::vector<std::string> interfaces;    // that were looked at
+    std::vector<std::string> notes;         // what could not be looked at, in words
+    std::vector<port_lint::Finding> findings;
+};
+
 struct CheckReport {
     Diagnostics diagnostics;
     std::vector<std::string> sources;    // files that were read
@@ -28,7 +37,8 @@ struct CheckReport {
     std::vector<CheckedDevice> devices;
     std::vector<LeftOutDevice> left_out;
     std::vector<std::string> unresolved;
-    bool divides_devices = false;    // some level has its class on some devices only
+    std::optional<CheckedPorts> ports{};    // with --host
+    bool divides_devices = false;           // some level has its class on some devices only
 
     [[nodiscard]] bool ok() const;
 };

@@ -10,6 +10,10 @@
 
 #include "lib/base/text.h"
 #include "lib/base/try.h"
+#include "lib/dcb/port.h"
+#include "lib/dcb/transport.h"
+#include "lib/port_lint/lint.h"
+#include "lib/port_lint/rdma_facts.h"
 #include "policy/match/hidden_rules.h"
 #include "policy/match/ipoib_partitions.h"
 #include "policy/match/marks.h"
@@ -17,6 +21,7 @@
 #include "policy/match/resolve.h"
 #include "policy/model/lower.h"
 #include "tools/rdma-qosctl/offline/files.h"
+#include "tools/rdma-qosctl/offline/port_demands.h"
 #include "tools/rdma-qosctl/offline/targets.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
@@ -30,6 +35,7 @@ struct CheckOptions {
     PolicyFiles policy;
     std::string devices_file;    // of simulated devices
     bool offline = false;
+    bool host = false;    // look at the ports of this host, too
 };
 
 void add_options(CLI::App& command, CheckOptions& options)
@@ -38,6 +44,7 @@ void add_options(CLI::App& command, CheckOptions& options)
     command.add_option("--devices", options.devices_file, "Check against the devices of this file")
         ->type_name("FILE.yaml");
     command.add_flag("--offline", options.offline, "Do not ask the daemon for its devices");
+    command.add_flag("--host", options.host, "Also compare the traffic classes of this host's ports with the policy");
 }
 
 struct Chosen {
@@ -129,6 +136,31 @@ void append_untold(Diagnostics& diagnostics, const Diagnostics& warnings)
     }
 }
 
+// The kernel tells everybody; without a daemon.
+CheckedPorts check_ports(const Policy& policy, const std::string& root)
+{
+    CheckedPorts checked;
+    std::vector<port_lint::Interface> host;
+    dcb::KernelTransport kernel;
+    for (auto& found : port_lint::find_ports(root.empty() ? "/" : root)) {
+        port_lint::Interface& port = found.interface;
+        auto settings = dcb::read_port(kernel, port.name);
+        if (!settings) {
+            checked.notes.push_back(fmt::format("{}: {}", port.name, to_string(settings.error())));
+            continue;
+        }
+        port.settings = std::move(*settings);
+        port.rdma.sent = port_lint::sent_bytes(port_lint::read_counters(port.name));
+        set_demands(port, policy,
+                    {port.rdma.device, port.rdma.port, port.name, found.pci_address, LinkLayer::Ethernet,
+                     port.link_speed.value_or(Bandwidth{})});
+        checked.interfaces.push_back(port.name);
+        host.push_back(std::move(port));
+    }
+    checked.findings = port_lint::lint(host);
+    return checked;
+}
+
 Result<CheckReport> make_report(const Context& context, const CheckOptions& options)
 {
     CheckReport report;
@@ -171,6 +203,9 @@ Result<CheckReport> make_report(const Context& context, const CheckOptions& opti
     }
     report.diagnostics.append(warnings_of_marks(*policy.value, names));
     report.unresolved = matcher.groups().unresolved;
+    if (options.host) {
+        report.ports = check_ports(*policy.value, context.root);
+    }
     return report;
 }
 
@@ -189,6 +224,7 @@ extern const Verb kCheckVerb{
     .summary = "Check a policy and report every problem; no daemon needed",
     .examples = "  rdma-qosctl check                              the host's files, with drop-ins\n"
                 "  rdma-qosctl check policy.yaml                  an edit, before it is installed\n"
+                "  rdma-qosctl check --host                       and how this host's ports are set\n"
                 "  rdma-qosctl check --devices devices.yaml new.yaml",
     .paged = true,
     .prepare = with_options<CheckOptions, add_options, check>,

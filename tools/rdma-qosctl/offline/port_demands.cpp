@@ -1,0 +1,48 @@
+#include "tools/rdma-qosctl/offline/port_demands.h"
+
+#include <algorithm>
+
+#include "lib/tree/compile.h"
+#include "policy/model/lower.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+// The child of the root that is above this element, or is it.
+ElementPath root_child_of(ElementPath path)
+{
+    while (!path.parent().empty() && !path.parent().is_root()) {
+        path = path.parent();
+    }
+    return path;
+}
+
+}    // namespace
+
+void set_demands(port_lint::Interface& port, const Policy& policy, const DeviceNames& device)
+{
+    const TreeSpec spec = with_absolute_rates(to_tree_spec(policy, device), port.link_speed.value_or(Bandwidth{}));
+    port.root_children.clear();
+    port.levels.clear();
+    for (const SpecElement& element : spec.elements) {
+        if (element.path.parent().is_root()) {
+            port.root_children.push_back(
+                {std::string(element.path.name()), element.rate.share, element.rate.min_rate, element.rate.max_rate});
+        }
+    }
+    for (const QosLevel& level : policy.levels) {
+        const ElementPath path = class_path(policy, level);
+        const auto element = std::ranges::find(spec.elements, path, &SpecElement::path);
+        port_lint::Level demand{level.name, level.traffic_class, {}, {}, {}};
+        if (element != spec.elements.end()) {
+            demand.root_child = root_child_of(path).name();
+            demand.min_rate = element->rate.min_rate;
+            demand.max_rate = element->rate.max_rate;
+        } else if (!level.traffic_class || !level.devices.empty()) {
+            continue;
+        }
+        port.levels.push_back(std::move(demand));
+    }
+}
+
+}    // namespace rdmaqos::ctl

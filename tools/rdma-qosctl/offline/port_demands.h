@@ -1,0 +1,14 @@
+// What a policy asks of a port, as the lint of ports takes it.
+#pragma once
+
+#include "lib/port_lint/values.h"
+#include "policy/model/device_selector.h"
+#include "policy/model/policy.h"
+
+namespace rdmaqos::ctl {
+
+// Sets the levels and the children of the tree's root. Levels that have no class on this device, and mark nothing, are
+// left out; so is the class of a level that is only monitored. Parts are of the interface's link.
+void set_demands(port_lint::Interface& port, const Policy& policy, const DeviceNames& device);
+
+}    // namespace rdmaqos::ctl
