@@ -100,34 +100,24 @@ int print_environment(const Options& options)
     if (!marks) {
         return refuse(marks.error().message);
     }
-    const HostLinks links = links_of_host();
-    for (const Variable& each : variables_of(*marks, links)) {
+    const marks::HostLinks links = marks::links_of_host();
+    for (const marks::Variable& each : marks::variables_of(*marks, links)) {
         fmt::print("{}={}\n", each.name, each.value);
     }
-    if (marks->traffic_class && links.infiniband && !links.ethernet) {
-        fmt::print(stderr,
-                   "rdma-qos-run: traffic class {} of level {} is left out: this host has InfiniBand ports only, which "
-                   "have none\n",
-                   *marks->traffic_class, marks->level);
-    }
-    if (marks->sl && links.infiniband && !marks->sl_of_host) {
-        fmt::print(
-            stderr,
-            "rdma-qos-run: SL {} of level {} is left out: this host has InfiniBand ports, where the SL is the subnet "
-            "manager's, unless the level says `sl-source: host`\n",
-            *marks->sl, marks->level);
+    for (const std::string& sentence : marks::left_out(*marks, links)) {
+        fmt::print(stderr, "rdma-qos-run: {}\n", sentence);
     }
     return 0;
 }
 
 // For what the preload library cannot mark: address handles of datagrams, DC. Only with a level for all of the program,
 // and only where the user has set nothing.
-void export_marks(const Options& options, const Result<Marks>& marks)
+void export_marks(const Options& options, const Result<marks::Marks>& marks)
 {
     if (!marks || options.level.empty() || options.keep_sl) {
         return;
     }
-    for (const Variable& each : variables_of(*marks, links_of_host())) {
+    for (const marks::Variable& each : marks::variables_of(*marks, marks::links_of_host())) {
         setenv(each.name.c_str(), each.value.c_str(), 0);    // NOLINT(concurrency-mt-unsafe): one thread
     }
 }

@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::vector<std::string> names_and_values(const run::Marks& marks, run::HostLinks links)
+std::vector<std::string> names_and_values(const marks::Marks& marks, marks::HostLinks links)
 {
     std::vector<std::string> all;
     for (const auto& each : variables_of(marks, links)) {
@@ -25,19 +25,22 @@ std::vector<std::string> names_and_values(const run::Marks& marks, run::HostLink
     return all;
 }
 
-constexpr run::HostLinks kEthernet{.infiniband = false, .ethernet = true};
-constexpr run::HostLinks kInfiniBand{.infiniband = true, .ethernet = false};
+constexpr marks::HostLinks kEthernet{.infiniband = false, .ethernet = true};
+constexpr marks::HostLinks kInfiniBand{.infiniband = true, .ethernet = false};
 
 TEST(RunMarks, AreTheVariablesOfTheLibraries)
 {
     EXPECT_THAT(names_and_values({"rpc", 3, false, 104}, kEthernet),
                 ElementsAre("NCCL_IB_SL=3", "NCCL_IB_TC=104", "NVSHMEM_IB_SL=3", "NVSHMEM_IB_TRAFFIC_CLASS=104",
-                            "UCX_IB_SL=3", "UCX_IB_TRAFFIC_CLASS=104", "OMPI_MCA_btl_openib_ib_service_level=3",
+                            "UCX_IB_SL=3", "UCX_IB_TRAFFIC_CLASS=104", "MC_IB_SL=3", "MC_IB_TC=104", "MORI_RDMA_SL=3",
+                            "MORI_RDMA_TC=104", "OMPI_MCA_btl_openib_ib_service_level=3",
                             "MV2_DEFAULT_SERVICE_LEVEL=3"));
     EXPECT_THAT(names_and_values({"rpc", 3, false, 104}, {.infiniband = true, .ethernet = true}),
-                ElementsAre("NCCL_IB_TC=104", "NVSHMEM_IB_TRAFFIC_CLASS=104", "UCX_IB_TRAFFIC_CLASS=104"));
+                ElementsAre("NCCL_IB_TC=104", "NVSHMEM_IB_TRAFFIC_CLASS=104", "UCX_IB_TRAFFIC_CLASS=104",
+                            "MC_IB_TC=104", "MORI_RDMA_TC=104"));
     EXPECT_THAT(names_and_values({"rpc", 3, true, {}}, kInfiniBand),
-                ElementsAre("NCCL_IB_SL=3", "NVSHMEM_IB_SL=3", "UCX_IB_SL=3", "OMPI_MCA_btl_openib_ib_service_level=3",
+                ElementsAre("NCCL_IB_SL=3", "NVSHMEM_IB_SL=3", "UCX_IB_SL=3", "MC_IB_SL=3", "MORI_RDMA_SL=3",
+                            "EP_OVERRIDE_RDMA_SL=3", "OMPI_MCA_btl_openib_ib_service_level=3",
                             "MV2_DEFAULT_SERVICE_LEVEL=3"));
     // NVSHMEM does not start on InfiniBand with a traffic class.
     EXPECT_THAT(names_and_values({"rpc", 3, false, 104}, kInfiniBand), ElementsAre());
