@@ -21,37 +21,10 @@
 
 #include "lib/dcb/port_settings.h"
 #include "lib/port_classes/rules.h"
+#include "lib/tree/class_requests.h"
 #include "lib/tree/compile.h"
 
 namespace rdmaqos::port_classes {
-
-// A level and the DSCP that its packets carry.
-struct LevelMark {
-    std::string level;
-    std::optional<std::uint8_t> dscp;    // empty: the level leaves it alone
-
-    friend bool operator==(const LevelMark&, const LevelMark&) = default;
-};
-
-// What one child of the root asks for. Its rates are absolute.
-struct ClassRequest {
-    ElementPath path;                 // "/rpc"
-    std::vector<LevelMark> levels;    // of the child itself or below it, in the order of the policy
-    std::uint32_t share = 1;
-    std::optional<Bandwidth> min_rate;
-    std::optional<Bandwidth> max_rate;
-    bool strict = false;    // before all that is not strict
-
-    friend bool operator==(const ClassRequest&, const ClassRequest&) = default;
-};
-
-// Of one device.
-struct Requests {
-    std::vector<ClassRequest> children;    // in the order of the policy
-    std::vector<LevelMark> elsewhere;      // levels with a DSCP and without a class on this device
-
-    friend bool operator==(const Requests&, const Requests&) = default;
-};
 
 // Congestion notification packets get a class of their own, in which no data waits before them.
 struct Notifications {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lib/base/units.h"
-#include "lib/port_classes/plan.h"
+#include "lib/tree/class_requests.h"
 #include "policy/model/device_selector.h"
 #include "policy/model/policy.h"
 
