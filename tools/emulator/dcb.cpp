@@ -272,7 +272,7 @@ int delete_app(DcbPort& port, Bytes attribute)
     return 0;
 }
 
-Datagram dcb_answer(const Request& request, Bytes content, const std::vector<std::shared_ptr<Device>>& devices)
+NetlinkDatagram dcb_answer(const Request& request, Bytes content, const std::vector<std::shared_ptr<Device>>& devices)
 {
     const auto header = structure_of<dcbmsg>(content);
     if (!header) {

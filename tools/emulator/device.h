@@ -18,7 +18,7 @@
 #include "policy/model/simulation.h"
 #include "tools/emulator/call.h"
 #include "tools/emulator/datapath/traffic.h"
-#include "tools/emulator/dcb.h"
+#include "tools/emulator/dcb_port.h"
 #include "tools/emulator/ordered_numbers.h"
 #include "tools/emulator/pacing_rows.h"
 

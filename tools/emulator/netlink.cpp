@@ -81,14 +81,14 @@ void put_properties(Writer& writer, const Device& device)
     writer.put(RDMA_NLDEV_ATTR_DEV_PROTOCOL, std::string(first.infiniband ? "ib" : "roce"));
 }
 
-Datagram one_device(const Request& request, const Device& device, std::uint16_t flags)
+NetlinkDatagram one_device(const Request& request, const Device& device, std::uint16_t flags)
 {
     Writer writer(answer_type(RDMA_NLDEV_CMD_GET), flags, request);
     put_properties(writer, device);
     return writer.finish();
 }
 
-Datagram one_port(const Request& request, const Device& device, std::uint32_t number)
+NetlinkDatagram one_port(const Request& request, const Device& device, std::uint32_t number)
 {
     if (number == 0 || number > device.ports().size()) {
         return error_answer(request, EINVAL);
@@ -135,10 +135,10 @@ struct Table {
 };
 
 template <typename Row>
-std::vector<Datagram> list_rows(const Request& request, const Device& device, const Table& as,
-                                const std::vector<Row>& rows, void (*put_row)(Writer&, const Row&))
+std::vector<NetlinkDatagram> list_rows(const Request& request, const Device& device, const Table& as,
+                                       const std::vector<Row>& rows, void (*put_row)(Writer&, const Row&))
 {
-    std::vector<Datagram> answers;
+    std::vector<NetlinkDatagram> answers;
     for (auto next = rows.begin(); next != rows.end();) {
         Writer writer(answer_type(as.command), NLM_F_MULTI, request);
         put_device(writer, device);
@@ -217,7 +217,7 @@ constexpr Table kDomains{RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_ATTR_RES_PD, RDMA
 constexpr Table kCompletionQueues{RDMA_NLDEV_CMD_RES_CQ_GET, RDMA_NLDEV_ATTR_RES_CQ, RDMA_NLDEV_ATTR_RES_CQ_ENTRY};
 constexpr Table kContexts{RDMA_NLDEV_CMD_RES_CTX_GET, RDMA_NLDEV_ATTR_RES_CTX, RDMA_NLDEV_ATTR_RES_CTX_ENTRY};
 
-std::vector<Datagram> dump(const Request& request, std::uint16_t command, const Device& device)
+std::vector<NetlinkDatagram> dump(const Request& request, std::uint16_t command, const Device& device)
 {
     switch (command) {
     case RDMA_NLDEV_CMD_RES_PD_GET:
@@ -235,7 +235,7 @@ std::vector<Datagram> dump(const Request& request, std::uint16_t command, const 
 // ---- counts ----
 
 // How many the kernel tracks of each kind, in its order.
-Datagram counts_of(const Request& request, const Device& device, std::uint16_t flags)
+NetlinkDatagram counts_of(const Request& request, const Device& device, std::uint16_t flags)
 {
     using enum ObjectType;
     std::map<ObjectType, std::size_t> objects;
@@ -266,7 +266,7 @@ Datagram counts_of(const Request& request, const Device& device, std::uint16_t f
 }
 
 // What holds for all devices: they are those of every network namespace; memory may be registered before a fork.
-Datagram system_settings(const Request& request)
+NetlinkDatagram system_settings(const Request& request)
 {
     Writer writer(answer_type(RDMA_NLDEV_CMD_SYS_GET), 0, request);
     writer.put_byte(RDMA_NLDEV_SYS_ATTR_NETNS_MODE, 1);
@@ -278,7 +278,7 @@ Datagram system_settings(const Request& request)
 // ---- one of them ----
 
 // Of one, without the tables that a dump nests: as kernels since 5.1 answer, and only to who knows its port.
-Datagram one_queue_pair(const Request& request, const Device& device, std::uint32_t port, std::uint32_t number)
+NetlinkDatagram one_queue_pair(const Request& request, const Device& device, std::uint32_t port, std::uint32_t number)
 {
     const auto found = owners_of(device, number);
     if (found.empty()) {
@@ -294,8 +294,8 @@ Datagram one_queue_pair(const Request& request, const Device& device, std::uint3
 }
 
 // A protection domain or a context, by the number that its queue pairs or domains give.
-Datagram one_resource(const Request& request, std::uint16_t command, const Device& device,
-                      std::span<const std::uint8_t> attributes)
+NetlinkDatagram one_resource(const Request& request, std::uint16_t command, const Device& device,
+                             std::span<const std::uint8_t> attributes)
 {
     const bool is_domain = command == RDMA_NLDEV_CMD_RES_PD_GET;
     const auto number = find_u32(attributes, is_domain ? RDMA_NLDEV_ATTR_RES_PDN : RDMA_NLDEV_ATTR_RES_CTXN);
@@ -315,10 +315,10 @@ Datagram one_resource(const Request& request, std::uint16_t command, const Devic
 }
 
 // A message for each device, of RDMA_NLDEV_CMD_GET or _RES_GET.
-std::vector<Datagram> list_devices(const Request& request, std::uint16_t command,
-                                   const std::vector<std::shared_ptr<Device>>& devices)
+std::vector<NetlinkDatagram> list_devices(const Request& request, std::uint16_t command,
+                                          const std::vector<std::shared_ptr<Device>>& devices)
 {
-    std::vector<Datagram> answers;
+    std::vector<NetlinkDatagram> answers;
     for (const auto& device : devices) {
         if (device->firmware().presence() == DevicePresence::Present) {
             answers.push_back(command == RDMA_NLDEV_CMD_GET ? one_device(request, *device, NLM_F_MULTI)
@@ -330,9 +330,9 @@ std::vector<Datagram> list_devices(const Request& request, std::uint16_t command
 }
 
 // About the device that the request names.
-std::vector<Datagram> answer_device(const Request& request, std::uint16_t command, bool is_dump,
-                                    std::span<const std::uint8_t> attributes,
-                                    const std::vector<std::shared_ptr<Device>>& devices)
+std::vector<NetlinkDatagram> answer_device(const Request& request, std::uint16_t command, bool is_dump,
+                                           std::span<const std::uint8_t> attributes,
+                                           const std::vector<std::shared_ptr<Device>>& devices)
 {
     const auto index = find_u32(attributes, RDMA_NLDEV_ATTR_DEV_INDEX);
     const auto number = find_u32(attributes, RDMA_NLDEV_ATTR_RES_LQPN);
@@ -391,8 +391,8 @@ std::vector<QueuePairOwner> owners_of(const Device& device, std::optional<std::u
     return owners;
 }
 
-std::vector<Datagram> netlink_answer(std::span<const std::uint8_t> request,
-                                     const std::vector<std::shared_ptr<Device>>& devices, pid_t reader)
+std::vector<NetlinkDatagram> netlink_answer(std::span<const std::uint8_t> request,
+                                            const std::vector<std::shared_ptr<Device>>& devices, pid_t reader)
 {
     Request header{};
     header.reader = numbers_of(fmt::format("/proc/{}", reader)).size() > 1 ? reader : 0;
@@ -441,7 +441,7 @@ std::vector<Datagram> netlink_answer(std::span<const std::uint8_t> request,
 
 bool answer_netlink(int socket, const std::vector<std::shared_ptr<Device>>& devices)
 {
-    Datagram request(kDatagram);
+    NetlinkDatagram request(kDatagram);
     const ssize_t length = recv(socket, request.data(), request.size(), MSG_DONTWAIT);
     if (length <= 0) {
         return length < 0 && (errno == EAGAIN || errno == EINTR);

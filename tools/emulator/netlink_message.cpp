@@ -6,7 +6,7 @@
 
 namespace rdmaqos::emulator {
 
-Datagram error_answer(const Request& request, int error)
+NetlinkDatagram error_answer(const Request& request, int error)
 {
     Writer writer(NLMSG_ERROR, 0, request);
     nlmsgerr body{};
@@ -16,7 +16,7 @@ Datagram error_answer(const Request& request, int error)
     return writer.finish();
 }
 
-Datagram done(const Request& request)
+NetlinkDatagram done(const Request& request)
 {
     Writer writer(NLMSG_DONE, NLM_F_MULTI, request);
     const int status = 0;

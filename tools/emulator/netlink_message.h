@@ -14,7 +14,7 @@
 
 namespace rdmaqos::emulator {
 
-using Datagram = std::vector<std::uint8_t>;
+using NetlinkDatagram = std::vector<std::uint8_t>;
 
 struct Request : nlmsghdr {
     pid_t reader = 0;    // who gets the answer; 0: one of our pid namespace
@@ -60,7 +60,7 @@ public:
 
     [[nodiscard]] std::size_t size() const { return bytes_.size(); }
     [[nodiscard]] pid_t reader() const { return reader_; }
-    Datagram finish()
+    NetlinkDatagram finish()
     {
         const auto length = static_cast<std::uint32_t>(bytes_.size());
         std::memcpy(bytes_.data(), &length, sizeof(length));
@@ -76,11 +76,11 @@ public:
 
 private:
     pid_t reader_;
-    Datagram bytes_;
+    NetlinkDatagram bytes_;
 };
 
-[[nodiscard]] Datagram error_answer(const Request& request, int error);
-[[nodiscard]] Datagram done(const Request& request);
+[[nodiscard]] NetlinkDatagram error_answer(const Request& request, int error);
+[[nodiscard]] NetlinkDatagram done(const Request& request);
 [[nodiscard]] std::uint16_t answer_type(std::uint16_t command);
 
 // The first attribute of this type and of 4 bytes.

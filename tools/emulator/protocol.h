@@ -5,7 +5,8 @@
 //     uverbs0.sock     connecting to it opens the device: the connection is the uverbs file, and ends with the last
 //                      descriptor of it, wherever that travelled. It leads to uverbs0.7.sock if this is the device's
 //                      seventh appearance
-//     netlink.sock     takes the place of a NETLINK_RDMA socket, and of a NETLINK_ROUTE socket by which a message of DCB
+//     netlink.sock     takes the place of a NETLINK_RDMA socket, and of a NETLINK_ROUTE socket by which a message of
+//     DCB
 //                      is sent
 //     uevent.sock      takes the place of a NETLINK_KOBJECT_UEVENT socket: bind() sends its groups (4 bytes) and waits
 //                      for kSubscribed bytes of zero; then come the datagrams of these groups

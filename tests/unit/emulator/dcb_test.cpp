@@ -138,8 +138,8 @@ struct EmulatorDcbMessages : testing::Test {
         devices.push_back(std::make_shared<Device>(std::vector{port}, FirmwareOptions{}, 0));
     }
 
-    Datagram ask(std::uint16_t type, std::uint8_t command, const std::string& interface,
-                 const std::function<void(Writer&)>& add = {}) const
+    NetlinkDatagram ask(std::uint16_t type, std::uint8_t command, const std::string& interface,
+                        const std::function<void(Writer&)>& add = {}) const
     {
         Request header{};
         header.nlmsg_seq = 7;
@@ -157,7 +157,7 @@ struct EmulatorDcbMessages : testing::Test {
         EXPECT_EQ(answers.size(), 1U);
         return answers.front();
     }
-    static int error_of(const Datagram& answer)
+    static int error_of(const NetlinkDatagram& answer)
     {
         nlmsghdr header{};
         std::int32_t error = 0;    // what an nlmsgerr begins with
@@ -166,7 +166,7 @@ struct EmulatorDcbMessages : testing::Test {
         return header.nlmsg_type == NLMSG_ERROR ? -error : 0;
     }
     // The byte behind dcbmsg and the header of the one attribute.
-    static int byte_of(const Datagram& answer)
+    static int byte_of(const NetlinkDatagram& answer)
     {
         return answer.at(NLMSG_HDRLEN + NLMSG_ALIGN(sizeof(dcbmsg)) + sizeof(nlattr));
     }
@@ -183,7 +183,7 @@ struct EmulatorDcbMessages : testing::Test {
             writer.end_nested(all);
         };
     }
-    static bool has(const Datagram& answer, std::span<const std::uint8_t> bytes)
+    static bool has(const NetlinkDatagram& answer, std::span<const std::uint8_t> bytes)
     {
         return !std::ranges::search(answer, bytes).empty();
     }
@@ -196,7 +196,7 @@ TEST_F(EmulatorDcbMessages, SetAndGet)
     const auto entry = app(IEEE_8021QAZ_APP_SEL_DSCP, 26, 1);
     EXPECT_EQ(byte_of(ask(RTM_SETDCB, DCB_CMD_IEEE_SET, "ens1", parts(some_ets(), {entry}))), 0);
     EXPECT_EQ(devices.front()->port_classes().class_of_dscp(26), 1);
-    const Datagram answer = ask(RTM_GETDCB, DCB_CMD_IEEE_GET, "ens1");
+    const NetlinkDatagram answer = ask(RTM_GETDCB, DCB_CMD_IEEE_GET, "ens1");
     EXPECT_TRUE(has(answer, raw(entry)));
     EXPECT_TRUE(has(answer, raw(some_ets().prio_tc)));
     EXPECT_EQ(byte_of(ask(RTM_GETDCB, DCB_CMD_GDCBX, "ens1")), DCB_CAP_DCBX_HOST | DCB_CAP_DCBX_VER_IEEE);
@@ -205,7 +205,7 @@ TEST_F(EmulatorDcbMessages, SetAndGet)
 TEST_F(EmulatorDcbMessages, WhatIsRefusedMayBeHalfSet)
 {
     const auto wrong = app(IEEE_8021QAZ_APP_SEL_DGRAM, 4791, 3);
-    const Datagram answer = ask(RTM_SETDCB, DCB_CMD_IEEE_SET, "ens1", parts(some_ets(), {wrong}));
+    const NetlinkDatagram answer = ask(RTM_SETDCB, DCB_CMD_IEEE_SET, "ens1", parts(some_ets(), {wrong}));
     EXPECT_EQ(error_of(answer), 0) << "the kernel has done what it could";
     EXPECT_EQ(static_cast<std::int8_t>(byte_of(answer)), -EINVAL) << "the driver's errno";
     EXPECT_EQ(devices.front()->port_classes().classes.at(1).weight, 70U) << "the weights are set";
