@@ -198,7 +198,7 @@ compare()
     local simulated why measured tries
     read -r simulated why < <(predicted "$sender" "$sending")
     within_tolerance "$why" "$simulated" || fail "$1: simulate says $simulated %, but why $why %"
-    for ((tries = 0; tries < 6; tries++)); do
+    for ((tries = 0; tries < 12; tries++)); do
         measure_by "${mib_of[$sender]}" sent_from_leaves "$sender"
         measured=${percent[$sending]}
         echo "$1: simulate $simulated %, why $why %, measured $measured %"

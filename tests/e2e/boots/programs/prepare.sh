@@ -16,6 +16,3 @@ devices:
 YAML
 echo node >"$1/etc/hostname"
 echo "127.0.0.1 localhost node" >"$1/etc/hosts"
-# Programs of MPI that wait use a processor all the time, and those that send need one in time for their link to be busy.
-mkdir "$1/etc/systemd/system/service.d"
-printf '[Service]\nNice=-10\n' >"$1/etc/systemd/system/service.d/e2e-nice.conf"
