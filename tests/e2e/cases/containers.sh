@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Podman with crun: the mounts that docs/clients/services.md says, and who the daemon takes a container's programs for.
+# Podman with crun, as root and rootless: the mounts that docs/clients/services.md says, and who the daemon takes a container's programs for.
 
 # shellcheck source=../lib.sh
 . ./lib.sh
@@ -118,3 +118,51 @@ containers_adopted()
     table_row podman "$(podman_version)" "adoption in a user namespace, without a mount" 1 0
 }
 test_case containers_adopted "a program in a user namespace is adopted"
+
+# ---- podman without root ----
+
+# rootless UNIT [OPTION...] -- COMMAND...: a container of alice's, until the case ends. Its processes stay in the unit,
+# because a container of these tests has no controllers of cgroups to delegate.
+rootless()
+{
+    local unit=$1 options=()
+    shift
+    while [[ $1 != -- ]]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    make_image
+    chown -R alice: "$image/run"
+    install -d -o alice -g alice -m 700 /srv/containers/alice /run/e2e-alice
+    echo "$unit.service" >>"$scratch/held"
+    systemd-run --quiet --unit="$unit" --uid=alice --setenv=HOME=/srv/containers/alice \
+        --setenv=XDG_RUNTIME_DIR=/run/e2e-alice -p StandardOutput="append:$scratch/$unit.said" -p StandardError=inherit -- \
+        podman --log-level error --storage-driver vfs --cgroup-manager cgroupfs run --rm --runtime crun --network host \
+        --cgroups disabled --ulimit host --volume /run/emulator:/run/emulator --env-file /run/emulator.env \
+        "${options[@]}" --rootfs "$image" "$@"
+}
+
+containers_rootless()
+{
+    start_with base
+    rootless e2e-rootless --volume /run/rdma-qos:/run/rdma-qos:ro -- "$sample" --device mlx5_0 --level bulk sleep infinity
+    eventually "its queue pair is in a leaf; it said: $(cat "$scratch/e2e-rootless.said" 2>/dev/null)" has_attached e2e-rootless.service
+    equal "$(session_of e2e-rootless.service | jq -r '.owner.uid')" "$(id -u alice)" "who root of the container is"
+    equal "$(session_of e2e-rootless.service | jq -r '."queue-pairs"[0].leaf')" /bulk "its leaf"
+    table_row podman "$(podman_version)" "rootless: registers over the mounted socket, as the user" 1 none
+}
+test_case containers_rootless "a program in a rootless container registers over the mounted socket"
+
+containers_rootless_adopted()
+{
+    start_with base
+    printf 'version: 1\nunregistered: adopt\n' >/etc/rdma-qos/rdma-qosd.yaml
+    trap 'rm -f /etc/rdma-qos/rdma-qosd.yaml; systemctl restart rdma-qosd.service' EXIT
+    sed -i 's/trainer.service/e2e-rootless-adopted.service/' "$policy"
+    systemctl restart rdma-qosd.service
+    rootless e2e-rootless-adopted -- /usr/bin/python3 "$files/queue_pairs.py" 1
+    eventually "the queue pair of a rootless container is adopted" is_adopted e2e-rootless-adopted.service /rpc
+    table_row podman "$(podman_version)" "rootless: adoption, without a mount" 1 none
+}
+test_case containers_rootless_adopted "a program in a rootless container is adopted"
