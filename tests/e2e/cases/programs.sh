@@ -324,3 +324,12 @@ for how in adopted launched; do
     eval "data_$how() { finds_its_data $how; }"
     test_case "data_$how" "programs that look at their data find it right, $how"
 done
+
+programs_absent()
+{
+    table_row fabtests - "not tried: Debian has no package of it" 0 none
+    table_row "MPICH by libfabric" - "not tried: Debian's is built for UCX" 0 none
+    row_of libfabric "connected endpoints not tried: they need rdma_cm, which the emulator does not have" 0
+    row_of qperf "RoCE not tried: it connects without a GID, which is refused there" 0
+}
+test_case programs_absent "what is not packaged, or does not run on the emulator, is named"
