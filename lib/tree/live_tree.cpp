@@ -43,16 +43,16 @@ bool LiveTree::compile(CompileInput input, const Principals& principals)
         }
     }
     before_.clear();
-    input_ = std::move(input);
-    input_.principals.clear();
-    input_.principals.reserve(principals.size());
+    input.principals.clear();
+    input.principals.reserve(principals.size());
     for (const auto& [number, principal] : principals) {
-        input_.principals.push_back(*principal);
+        input.principals.push_back(*principal);
     }
-    compiled_ = rdmaqos::compile(input_);
-    input_.principals.clear();
-    const auto& capabilities = input_.capabilities;
-    leaf_limit_ = capabilities.max_leaves - std::min(capabilities.max_leaves, input_.leaf_reserve);
+    compiled_ = rdmaqos::compile(input);
+    input.principals = {};
+    input_ = std::make_shared<const CompileInput>(std::move(input));
+    const auto& capabilities = input_->capabilities;
+    leaf_limit_ = capabilities.max_leaves - std::min(capabilities.max_leaves, input_->leaf_reserve);
     leaves_ = leaf_count(compiled_.tree);
     index_classes();
     index_principals(principals, std::exchange(compiled_.principal_leaves, {}));
@@ -67,8 +67,8 @@ void LiveTree::index_classes()
     budget_findings_.clear();
     irregular_ = 0;
     irregular_waits_ = false;
-    const auto& capabilities = input_.capabilities;
-    for (const auto& element : input_.spec.elements) {
+    const auto& capabilities = input_->capabilities;
+    for (const auto& element : input_->spec.elements) {
         const auto leaves = compiled_.classes.find(element.path);
         if (!element.is_class || leaves == compiled_.classes.end()) {
             continue;
@@ -154,7 +154,7 @@ const char* LiveTree::limit_reached(const Class& one) const
     if (leaves_ + 1 > leaf_limit_) {
         return compiling::kLeavesUsedUp;
     }
-    return compiled_.tree.size() + 1 > input_.capabilities.max_elements ? compiling::kElementsUsedUp : nullptr;
+    return compiled_.tree.size() + 1 > input_->capabilities.max_elements ? compiling::kElementsUsedUp : nullptr;
 }
 
 void LiveTree::note(const ElementPath& path)
@@ -272,7 +272,7 @@ void LiveTree::report_budget(const Class& one)
     }
     const char* limit = limit_reached(one);
     Finding finding = compiling::budget_exceeded(
-        *one.spec, {one.own_leaves, static_cast<std::uint32_t>(one.waiting.size()), limit, one.others}, input_);
+        *one.spec, {one.own_leaves, static_cast<std::uint32_t>(one.waiting.size()), limit, one.others}, *input_);
     if (is_there) {
         *place = std::move(finding);
     } else {

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -30,14 +31,6 @@ namespace rdmaqos {
 
 class LiveTree {
 public:
-    LiveTree() = default;
-    ~LiveTree() = default;
-    LiveTree(LiveTree&&) = default;
-    LiveTree& operator=(LiveTree&&) = default;
-    // Classes point into the input.
-    LiveTree(const LiveTree&) = delete;
-    LiveTree& operator=(const LiveTree&) = delete;
-
     // In the order of arrival.
     using PrincipalNumber = std::uint64_t;
     using Principals = std::map<PrincipalNumber, const Principal*>;
@@ -100,7 +93,7 @@ private:
     void index_classes();
     void index_principals(const Principals& principals, std::vector<ElementPath> leaves);
 
-    CompileInput input_;
+    std::shared_ptr<const CompileInput> input_;    // without principals; classes point into it, also those of copies
     Compiled compiled_;
     std::uint32_t leaves_ = 0;
     std::uint32_t leaf_limit_ = 0;

@@ -1,6 +1,7 @@
 #include "lib/tree/live_tree.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -174,6 +175,28 @@ TEST(LiveTree, EqualsTheCompilationOfTheWholeWithAllKindsOfPrincipals)
     std::uint64_t whole = 0;
     EXPECT_TRUE(rc::check("all kinds", [&] { run_sequence(true, alone, whole); }));
     EXPECT_GT(alone, 0U);
+}
+
+// A policy that is tried begins with a copy.
+TEST(LiveTree, ACopyGoesOnByItself)
+{
+    auto scene = std::make_unique<Scene>();
+    SpecElement element = level("/rpc", RateSpec{});
+    element.fair_by = FairBy::Process;
+    element.leaf_budget = 1;
+    scene->input.spec.elements.push_back(element);
+    scene->input.capabilities = connectx6();
+    scene->input.link_speed = gbps(100);
+    scene->compile();
+    ASSERT_TRUE(scene->add({element.path, {"pid:1"}, std::nullopt}));
+    LiveTree copy = scene->live;
+    const Compiled before = scene->live.compiled();
+    scene.reset();
+    ASSERT_TRUE(copy.add(7, {element.path, {"pid:2"}, std::nullopt}));
+    EXPECT_EQ(copy.compiled().tree, before.tree);
+    EXPECT_EQ(copy.compiled().findings.size(), before.findings.size() + 1);
+    ASSERT_TRUE(copy.remove(1));
+    EXPECT_EQ(copy.leaf(7), ElementPath("/rpc/pid:2"));
 }
 
 TEST(LiveTree, APrincipalCostsAStepHoweverManyThereAre)
