@@ -109,7 +109,9 @@ std::optional<std::string_view> did_you_mean(std::string_view word, std::span<co
     std::optional<std::string_view> best;
     std::size_t best_distance = limit + 1;
     for (const auto candidate : candidates) {
-        if (candidate.size() > kLongestWordCompared) {
+        // A difference in length is the least distance.
+        const std::size_t longer = std::max(candidate.size(), word.size());
+        if (longer > kLongestWordCompared || longer - std::min(candidate.size(), word.size()) >= best_distance) {
             continue;
         }
         const std::size_t distance = edit_distance(word, candidate);

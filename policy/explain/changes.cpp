@@ -11,6 +11,7 @@
 #include "policy/explain/properties.h"
 #include "policy/keys/level_keys.h"
 #include "policy/keys/objects.h"
+#include "policy/model/level_index.h"
 
 namespace rdmaqos {
 namespace {
@@ -23,17 +24,18 @@ PolicyProperties what_it_gives(const Policy& policy, const QosLevel& level)
     return properties;
 }
 
-const QosLevel* level_before(const Policy& before, const Policy& after, const std::string& former_name)
+const QosLevel* level_before(const LevelIndex& before, const LevelIndex& after, const std::string& former_name)
 {
-    return after.find_level(former_name) == nullptr ? before.find_level(former_name) : nullptr;
+    return after.find(former_name) == nullptr ? before.find(former_name) : nullptr;
 }
 
 // "renamed from old (sl 3 -> 4)"; empty: no level of `before` had any of its former names.
-std::string renaming(const Policy& before, const Policy& after, const QosLevel& level)
+std::string renaming(const Policy& before, const LevelIndex& levels_before, const Policy& after,
+                     const LevelIndex& levels_after, const QosLevel& level)
 {
     std::string text;
     for (const auto& name : level.renamed_from) {
-        if (const QosLevel* old = level_before(before, after, name)) {
+        if (const QosLevel* old = level_before(levels_before, levels_after, name)) {
             const auto changed = differences_of(what_it_gives(before, *old), what_it_gives(after, level));
             text += fmt::format("{}{}{}", text.empty() ? "renamed from " : ", ", old->name,
                                 changed.empty() ? "" : fmt::format(" ({})", changed));
@@ -68,32 +70,34 @@ std::string overrides_in_words(const Policy& before, const QosLevel& old, const 
 
 std::vector<LevelChange> level_changes(const Policy& before, const Policy& after)
 {
+    const LevelIndex levels_before(before);
+    const LevelIndex levels_after(after);
     std::vector<LevelChange> changes;
     for (const auto& level : after.levels) {
         if (level.from_ulp) {
             continue;
         }
-        const QosLevel* old = before.find_level(level.name);
+        const QosLevel* old = levels_before.find(level.name);
         const PolicyProperties properties = keys::properties_of(after, level);
         if (old != nullptr) {
             if (auto text = differences_of(keys::properties_of(before, *old), properties); !text.empty()) {
                 text += overrides_in_words(before, *old, after, level);
                 changes.push_back({level.name, PolicyChangeKind::Changed, std::move(text)});
             }
-        } else if (auto text = renaming(before, after, level); !text.empty()) {
+        } else if (auto text = renaming(before, levels_before, after, levels_after, level); !text.empty()) {
             changes.push_back({level.name, PolicyChangeKind::Renamed, std::move(text)});
         } else {
             changes.push_back({level.name, PolicyChangeKind::New, "new" + summary_of(properties)});
         }
     }
     for (const auto& level : before.levels) {
-        if (level.from_ulp || after.find_level(level.name) != nullptr) {
+        if (level.from_ulp || levels_after.find(level.name) != nullptr) {
             continue;
         }
-        const QosLevel* now = after.find_renamed_level(level.name);
+        const QosLevel* now = levels_after.find_renamed(level.name);
         if (now == nullptr) {
             changes.push_back({level.name, PolicyChangeKind::Removed, "removed"});
-        } else if (before.find_level(now->name) != nullptr) {    // else it is said of that one
+        } else if (levels_before.find(now->name) != nullptr) {    // else it is said of that one
             changes.push_back({level.name, PolicyChangeKind::Renamed, fmt::format("becomes level {}", now->name)});
         }
     }

@@ -15,6 +15,8 @@ namespace rdmaqos {
 namespace {
 
 constexpr std::size_t kLongestNameQuoted = 64;
+// A suggestion is made while a client waits, and a wrong name costs nothing to send: among more names, none is made.
+constexpr std::size_t kMostLevelsCompared = 1000;
 
 std::string quoted(std::string_view name)
 {
@@ -23,24 +25,28 @@ std::string quoted(std::string_view name)
 
 Error unknown_level(const Policy& policy, std::string_view name)
 {
+    std::string message = fmt::format("the policy has no level {}", quoted(name));
+    if (policy.levels.size() > kMostLevelsCompared) {
+        return {ErrorCode::UnknownLevel, 0, std::move(message)};
+    }
     std::vector<std::string_view> names;
     for (const auto& level : policy.levels) {
         if (!level.from_ulp) {
             names.emplace_back(level.name);
         }
     }
-    std::string message = fmt::format("the policy has no level {}", quoted(name));
     if (const auto near = did_you_mean(name, names)) {
         message += fmt::format("; did you mean \"{}\"?", *near);
     }
     return {ErrorCode::UnknownLevel, 0, std::move(message)};
 }
 
-Result<Match> requested_level(const Policy& policy, std::string_view name, const Identity& identity)
+Result<Match> requested_level(const Policy& policy, const LevelIndex& levels, std::string_view name,
+                              const Identity& identity)
 {
-    const QosLevel* level = policy.find_level(name);
+    const QosLevel* level = levels.find(name);
     if (level == nullptr) {
-        level = policy.find_renamed_level(name);
+        level = levels.find_renamed(name);
     }
     if (level == nullptr) {
         return fail(unknown_level(policy, name));
@@ -69,7 +75,8 @@ const Partition* partition_with_level(const Policy& policy, const Request& reque
 }    // namespace
 
 Matcher::Matcher(const Policy& policy, ResolvedGroups groups)
-    : policy_(&policy), groups_(std::move(groups)), index_(std::make_unique<const MatchIndex>(policy, groups_))
+    : policy_(&policy), groups_(std::move(groups)), levels_(policy),
+      index_(std::make_unique<const MatchIndex>(policy, groups_))
 {
 }
 
@@ -78,7 +85,7 @@ Matcher::~Matcher() = default;
 Result<Match> Matcher::match(const Request& request, const Identity& identity) const
 {
     if (request.level) {
-        return requested_level(*policy_, *request.level, identity);
+        return requested_level(*policy_, levels_, *request.level, identity);
     }
     const auto [rule, verified] = index_->find(request, identity);
     if (rule != nullptr) {

@@ -31,6 +31,7 @@
 #include "lib/base/result.h"
 #include "policy/match/resolve.h"
 #include "policy/model/identity.h"
+#include "policy/model/level_index.h"
 #include "policy/model/policy.h"
 #include "policy/model/request.h"
 
@@ -59,8 +60,8 @@ public:
     Matcher(const Matcher&) = delete;
     Matcher& operator=(const Matcher&) = delete;
 
-    // Errors: UnknownLevel (with a hint), LevelNotAllowed (says what `allow` asks for). LevelNotAllowed also when
-    // DEFAULT itself is not allowed and nothing else matched.
+    // Errors: UnknownLevel (with a hint, unless there are too many levels to compare with), LevelNotAllowed (says what
+    // `allow` asks for). LevelNotAllowed also when DEFAULT itself is not allowed and nothing else matched.
     [[nodiscard]] Result<Match> match(const Request& request, const Identity& identity) const;
 
     // What led to an answer, in words: "match rule 3 (policy.yaml:40:5): service-id 0x10064 (claimed)".
@@ -75,6 +76,7 @@ public:
 private:
     const Policy* policy_;    // never null
     ResolvedGroups groups_;
+    LevelIndex levels_;
     std::unique_ptr<const MatchIndex> index_;
 };
 

@@ -252,6 +252,14 @@ TEST(Match, RequestedLevel)
     ASSERT_FALSE(mistyped);
     EXPECT_EQ(mistyped.error().code, ErrorCode::UnknownLevel);
     EXPECT_EQ(mistyped.error().message, "the policy has no level \"rcp\"; did you mean \"rpc\"?");
+    // A wrong name is compared with a thousand levels at most.
+    for (std::size_t i = policy.policy.levels.size(); i < 1000; ++i) {
+        policy.level("level-" + std::to_string(i), [](QosLevel&) {});
+    }
+    EXPECT_EQ(outcome(ask("rcp")), "error: the policy has no level \"rcp\"; did you mean \"rpc\"?");
+    policy.level("one-more", [](QosLevel&) {});
+    EXPECT_EQ(outcome(ask("rcp")), "error: the policy has no level \"rcp\"");
+    EXPECT_EQ(outcome(ask("ONE-more")), "requested: one-more");
     EXPECT_EQ(outcome(ask("SimpleQoSLevel_SL3")), "error: the policy has no level \"SimpleQoSLevel_SL3\"");
     EXPECT_EQ(outcome(ask("")), "error: the policy has no level \"\"");
     EXPECT_EQ(outcome(ask("\x1b[2J")), "error: the policy has no level \"\\x1b[2J\"");
