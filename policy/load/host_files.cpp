@@ -62,7 +62,7 @@ struct Search {
     const fs::path& root;
     const fs::path* proposed;
     const std::set<fs::path>* running;
-    std::vector<TransientFile> transient = {};
+    std::map<fs::path, TransientFile> transient = {};
 
     // Its text is the one that is in force, not what the disk has.
     [[nodiscard]] bool is_kept(const fs::path& path) const
@@ -78,8 +78,9 @@ struct Search {
     // One that has ended masks nothing. Null: this file has not.
     [[nodiscard]] const TransientFile* ended(const fs::path& path) const
     {
-        const auto file = std::ranges::find(transient, path, &TransientFile::path);
-        return file != transient.end() && file->ended && (proposed == nullptr || *proposed != path) ? &*file : nullptr;
+        const auto found = transient.find(path);
+        const bool has_ended = found != transient.end() && found->second.ended.has_value();
+        return has_ended && (proposed == nullptr || *proposed != path) ? &found->second : nullptr;
     }
     // Of another directory: a transient file of this name has masked it until now, or a link to /dev/null there
     // disables one.
@@ -178,7 +179,11 @@ void scan(const Search& search, const fs::path& directory, std::map<SortKey, fs:
 HostFiles find_host_files(const fs::path& root, const fs::path* proposed, const std::set<fs::path>* running)
 {
     HostFiles result;
-    const Search search{root, proposed, running, find_transient_files(root, std::chrono::system_clock::now())};
+    Search search{root, proposed, running};
+    for (auto& file : find_transient_files(root, std::chrono::system_clock::now())) {
+        fs::path path = file.path;
+        search.transient.emplace(std::move(path), std::move(file));
+    }
     std::map<SortKey, fs::path> found;
     for (const auto& directory : kDirectories) {
         take_main(search, directory, found, result);

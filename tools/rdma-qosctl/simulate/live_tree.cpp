@@ -1,6 +1,9 @@
 #include "tools/rdma-qosctl/simulate/loaded_tree.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -32,19 +35,22 @@ ElementPath responder_of(const ElementPath& class_path)
     return ElementPath(class_path.text() + std::string(kResponder));
 }
 
-bool is_below(const ElementPath& path, const ElementPath& node)
-{
-    return path == node || path.text().starts_with(node.text() + "/");
-}
-
 class LiveLoader {
 public:
     LiveLoader(const std::vector<api::Level>& levels, const DeviceView& device, const Senders& there) : device_(device)
     {
         loaded_.there = there;
         loaded_.tree = to_tree(device);
+        for (const auto& element : device.tree) {
+            if (element.kind == ElementKind::Leaf && !element.draining) {
+                leaves_.emplace(element.path, element.queue_pairs);
+            }
+        }
         for (const auto& level : levels) {
             add_class(level);
+        }
+        for (std::size_t i = 0; i < classes_.size(); ++i) {
+            class_of_level_.try_emplace(to_lower(classes_[i].level), i);
         }
         free_leaves_ = device.leaves_free;
         for (const auto& element : device.tree) {
@@ -117,11 +123,12 @@ private:
     [[nodiscard]] std::vector<Leaf> leaves_below(const ElementPath& path) const
     {
         std::vector<Leaf> leaves;
-        for (const auto& element : device_.tree) {
-            const ElementPath leaf(element.path);
-            if (element.kind == ElementKind::Leaf && !element.draining && is_below(leaf, path)) {
-                leaves.push_back({leaf, element.queue_pairs});
-            }
+        const auto take = [&leaves](const auto& leaf) { leaves.push_back({ElementPath(leaf.first), leaf.second}); };
+        const auto own = leaves_.equal_range(path.text());
+        std::for_each(own.first, own.second, take);
+        const std::string below = path.text() + '/';
+        for (auto leaf = leaves_.lower_bound(below); leaf != leaves_.end() && leaf->first.starts_with(below); ++leaf) {
+            take(*leaf);
         }
         std::sort(leaves.begin(), leaves.end(), [](const Leaf& a, const Leaf& b) {
             const bool a_sends = a.queue_pairs > 0;
@@ -158,9 +165,9 @@ private:
 
     void add(const Load& load)
     {
-        const auto found = std::find_if(classes_.begin(), classes_.end(),
-                                        [&](const Class& one) { return equals_ignoring_case(one.level, load.level); });
-        if (found == classes_.end()) {
+        const auto index = class_of_level_.find(to_lower(load.level));
+        Class* found = index == class_of_level_.end() ? nullptr : &classes_[index->second];
+        if (found == nullptr) {
             add_outside(loaded_, load.level, kNoLeaf);    // the responder of a level on another device
         } else if (found->path.empty()) {
             add_outside(loaded_, found->level, kNoSchedule);
@@ -317,7 +324,9 @@ private:
 
     const DeviceView& device_;
     std::uint32_t free_leaves_ = 0;
+    std::multimap<std::string, std::uint32_t> leaves_;    // queue pairs by path; without those of an earlier policy
     std::vector<Class> classes_;
+    std::unordered_map<std::string, std::size_t> class_of_level_;    // index of classes_ by its name in small letters
     LoadedTree loaded_;
 };
 
@@ -331,16 +340,17 @@ LoadedTree load_live_tree(const std::vector<api::Level>& levels, const DeviceVie
 
 std::vector<std::string> level_names(const World& world)
 {
+    std::set<std::string_view> elements;    // of any device
+    for (const auto& device : world.devices) {
+        for (const auto& element : device.tree) {
+            elements.insert(element.path);
+        }
+    }
     std::vector<std::string> names;
     for (const auto& level : world.manager.levels) {
         names.push_back(level.name);
         const std::string& path = level.class_path;
-        const bool responds = std::any_of(world.devices.begin(), world.devices.end(), [&](const DeviceView& device) {
-            return std::any_of(device.tree.begin(), device.tree.end(), [&](const api::TreeElement& element) {
-                return !path.empty() && element.path == responder_of(ElementPath(path)).text();
-            });
-        });
-        if (responds) {
+        if (!path.empty() && elements.contains(responder_of(ElementPath(path)).text())) {
             names.push_back(names.back() + std::string(kResponder));
         }
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -298,15 +299,15 @@ Diagnostics check_levels(const Loads& loads, std::span<const std::string> levels
     Diagnostics diagnostics;
     std::vector<std::string_view> candidates(levels.begin(), levels.end());
     std::string listed;
+    std::unordered_set<std::string> known_names;
     for (const auto& level : levels) {
+        known_names.insert(to_lower(level));
         listed += fmt::format("{}`{}`", listed.empty() ? "" : ", ", level);
     }
     for (const auto& step : loads.steps) {
         const Load* previous = nullptr;
         for (const auto& load : step.loads) {
-            const bool known = std::any_of(levels.begin(), levels.end(), [&](const std::string& level) {
-                return equals_ignoring_case(level, load.level);
-            });
+            const bool known = known_names.contains(to_lower(load.level));
             // Loads in a list stand at their level's name.
             const bool repeated = previous != nullptr && previous->location.line == load.location.line &&
                                   previous->location.column == load.location.column;

@@ -1,10 +1,13 @@
 #include "tools/rdma-qosctl/simulate/loaded_tree.h"
 
 #include <algorithm>
+#include <set>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "policy/model/level_index.h"
 #include "policy/model/lower.h"
 #include "tools/rdma-qosctl/simulate/loading.h"
 
@@ -16,16 +19,25 @@ using namespace loading;
 class PolicyLoader {
 public:
     PolicyLoader(const Policy& policy, const Target& target, std::uint32_t leaf_reserve)
-        : policy_(policy), target_(target)
+        : levels_(policy), target_(target)
     {
         input_.spec = tree_spec_for(policy, target);
         input_.capabilities = target.capabilities;
         input_.link_speed = target.link_speed;
         input_.leaf_reserve = leaf_reserve;
+        std::set<ElementPath> present;
+        for (const auto& element : input_.spec.elements) {
+            if (element.is_class) {
+                present.insert(element.path);
+            }
+        }
         for (const auto& level : policy.levels) {
-            if (level.schedule && has_class(input_.spec, class_path(policy, level))) {
+            if (level.schedule && present.contains(class_path(policy, level))) {
                 classes_.push_back({&level, class_path(policy, level), level.schedule->fair_by, 0});
             }
+        }
+        for (std::size_t i = 0; i < classes_.size(); ++i) {
+            class_of_level_.try_emplace(to_lower(classes_[i].level->name), i);
         }
         split_capped_classes();
     }
@@ -69,24 +81,24 @@ private:
     // As the daemon does: a class without leaves per sender needs them where its queue pairs are capped by leaves.
     void split_capped_classes()
     {
+        std::set<ElementPath> split;
         for (auto& one : classes_) {
-            if (one.fair_by != FairBy::None || !one.level->per_queue_pair.max_rate ||
-                !caps_by_leaves(target_.capabilities)) {
-                continue;
+            if (one.fair_by == FairBy::None && one.level->per_queue_pair.max_rate &&
+                caps_by_leaves(target_.capabilities)) {
+                one.fair_by = FairBy::QueuePair;
+                one.is_split = true;
+                split.insert(one.path);
             }
-            one.fair_by = FairBy::QueuePair;
-            one.is_split = true;
-            for (auto& element : input_.spec.elements) {
-                element.fair_by = element.is_class && element.path == one.path ? FairBy::QueuePair : element.fair_by;
-            }
+        }
+        for (auto& element : input_.spec.elements) {
+            element.fair_by = element.is_class && split.contains(element.path) ? FairBy::QueuePair : element.fair_by;
         }
     }
 
     Class* find_class(std::string_view level)
     {
-        const auto found = std::find_if(classes_.begin(), classes_.end(),
-                                        [&](const Class& one) { return equals_ignoring_case(one.level->name, level); });
-        return found == classes_.end() ? nullptr : &*found;
+        const auto found = class_of_level_.find(to_lower(level));
+        return found == class_of_level_.end() ? nullptr : &classes_[found->second];
     }
 
     void add(const Load& load)
@@ -98,13 +110,13 @@ private:
                                                .substr(0, load.level.size() - kResponder.size());
             const Class* responding = find_class(level);
             if (responding == nullptr) {
-                leave_out(load.level, policy_.find_level(level));
+                leave_out(load.level, levels_.find(level));
             } else {
                 pending_.push_back({responding->level->name + std::string(kResponder), responding->path, true,
                                     std::nullopt, load.senders.value_or(1), all_together(load), std::nullopt});
             }
         } else {
-            const QosLevel* level = policy_.find_level(load.level);
+            const QosLevel* level = levels_.find(load.level);
             leave_out(level == nullptr ? load.level : level->name, level);
         }
     }
@@ -196,10 +208,11 @@ private:
         }
     }
 
-    const Policy& policy_;
+    const LevelIndex levels_;
     const Target& target_;
     CompileInput input_;
     std::vector<Class> classes_;
+    std::unordered_map<std::string, std::size_t> class_of_level_;    // index of classes_ by its name in small letters
     std::vector<Pending> pending_;
     LoadedTree loaded_;
 };
