@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/text.h"
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/sample.h"
 #include "tools/rdma-qosctl/output/json.h"
@@ -463,6 +464,51 @@ TEST(Why, WhoIsMeant)
     EXPECT_EQ(ids(world, "job-*"), Ids{3});
     EXPECT_EQ(ids(world, "*"), Ids{3}) << "a session without a unit is in none";
     EXPECT_EQ(ids(world, "12345"), Ids{});
+}
+
+// A program with so many sessions in two leaves.
+World world_of_many_sessions(std::size_t sessions)
+{
+    World world = test::sample_world();
+    const SessionView like = world.sessions.front();
+    world.sessions.clear();
+    for (std::size_t i = 0; i < sessions; ++i) {
+        SessionView session = like;
+        session.id = i + 1;
+        session.queue_pairs = {queue_pair(static_cast<std::uint32_t>(100 + i), "rpc", "/tenants/rpc/pid:4711")};
+        world.sessions.push_back(std::move(session));
+    }
+    return world;
+}
+
+TEST(Why, AProgramWithManySessionsGetsOneAnswerForEachLeaf)
+{
+    for (const std::size_t many : {std::size_t{1}, std::size_t{2000}}) {
+        const World world = world_of_many_sessions(many);
+        WhyWork work;
+        WhyReport report;
+        report.target = "4711";
+        report.sessions = explain_sessions(world, sessions_of(world, "4711"), {}, &work);
+        EXPECT_EQ(work.trees, 1U);
+        EXPECT_EQ(work.answers, 1U);
+        ASSERT_EQ(report.sessions.size(), 1U);
+        EXPECT_EQ(report.sessions[0].more_sessions.size(), many - 1);
+        ASSERT_EQ(report.sessions[0].leaves.size(), 1U);
+        EXPECT_EQ(report.sessions[0].leaves[0].queue_pairs.size(), many);
+        EXPECT_LE(lines_of(render_why(report, Colour::Off)).size(), 24U) << "one screen";
+    }
+}
+
+TEST(Why, SessionsThatDifferAreToldApart)
+{
+    World world = world_of_many_sessions(5);
+    world.sessions[3].state = "detached";
+    world.sessions[4].level = "bulk";
+    const auto answers = explain_sessions(world, sessions_of(world, "4711"));
+    ASSERT_EQ(answers.size(), 3U);
+    EXPECT_EQ(answers[0].more_sessions, (std::vector<std::uint64_t>{2, 3}));
+    EXPECT_EQ(answers[1].session.id, 4U);
+    EXPECT_EQ(answers[2].session.id, 5U);
 }
 
 }    // namespace

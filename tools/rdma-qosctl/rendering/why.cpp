@@ -97,8 +97,9 @@ std::string render_session(const WhySession& why, const Screen& screen)
 {
     const SessionView& session = why.session;
     const std::string level = level_in_words(session);
-    const std::string heading = fmt::format("process {}: {}session {}, level {}{}", describe_owner(session.owner),
-                                            session.adopted ? "adopted, " : "", session.id,
+    const std::string others = why.more_sessions.empty() ? "" : fmt::format(" and {} more", why.more_sessions.size());
+    const std::string heading = fmt::format("process {}: {}session {}{}, level {}{}", describe_owner(session.owner),
+                                            session.adopted ? "adopted, " : "", session.id, others,
                                             level.empty() ? "none" : level,
                                             session.state == "active" ? "" : fmt::format(", {}", session.state));
     std::string text = sentence_on(screen, 0, 2, printable(heading)) + "\n";

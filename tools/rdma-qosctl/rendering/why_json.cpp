@@ -71,7 +71,11 @@ Json why_json(const WhyReport& report)
         for (const auto& leaf : why.leaves) {
             leaves.push_back(leaf_json(leaf));
         }
-        sessions.push_back({{"session", session_json(why.session)}, {"leaves", std::move(leaves)}});
+        Json one{{"session", session_json(why.session)}, {"leaves", std::move(leaves)}};
+        if (!why.more_sessions.empty()) {
+            one["more-sessions"] = why.more_sessions;
+        }
+        sessions.push_back(std::move(one));
     }
     Json ports = Json::array();
     for (const auto& port : report.ports) {

@@ -192,10 +192,12 @@ std::vector<api::HostQueuePair> others_outside(bus::Client& client, const World&
     if (any && !sessions.empty()) {
         others = fetch_host_queue_pairs(client, {"", {}, "", "", true}).value_or(others);
     }
-    std::erase_if(others, [&](const api::HostQueuePair& queue_pair) {
-        return std::ranges::any_of(sessions,
-                                   [&](const SessionView* session) { return queue_pair.pid == session->owner.pid; });
-    });
+    std::set<std::uint64_t> own;
+    for (const auto* session : sessions) {
+        own.insert(session->owner.pid);
+    }
+    std::erase_if(
+        others, [&](const api::HostQueuePair& queue_pair) { return queue_pair.pid && own.contains(*queue_pair.pid); });
     return others;
 }
 
@@ -207,9 +209,7 @@ Result<ExitStatus> why(const Context& context, const WhyOptions& options)
     report->target = options.target;
     const auto sessions = sessions_of(world, options.target);
     const auto outside = others_outside(client, world, sessions);
-    for (const auto* session : sessions) {
-        report->sessions.push_back(explain_session(world, *session, outside));
-    }
+    report->sessions = explain_sessions(world, sessions, outside);
     const api::Adoption& adoption = world.manager.adoption;
     if (sessions.empty()) {
         report = nobody(context, client, adoption, options.target);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -66,8 +68,7 @@ std::string owner_of_cap(const World& world, const std::string& path)
 // the device's tree.
 class ActiveTree {
 public:
-    ActiveTree(const World& world, const DeviceView& device, std::uint64_t process)
-        : competition_(compete(world, device)), process_(process)
+    ActiveTree(const World& world, const DeviceView& device) : competition_(compete(world, device))
     {
         for (const auto& [other, senders] : competition_.senders) {
             for (const auto& [leaf, most] : senders.demands()) {
@@ -78,6 +79,9 @@ public:
             }
         }
     }
+
+    // Whose questions the following ones are.
+    void ask_for(std::uint64_t process) { process_ = process; }
 
     [[nodiscard]] Bandwidth link_speed() const { return competition_.link_speed; }
     [[nodiscard]] bool contains(const ElementPath& leaf) const { return tree().contains(place(leaf)); }
@@ -133,7 +137,7 @@ private:
     }
 
     Competition competition_;
-    std::uint64_t process_;
+    std::uint64_t process_ = 0;
     std::set<ElementPath> busy_paths_;    // with queue pairs in or below them
 };
 
@@ -380,7 +384,7 @@ void judge_by_rest(const World& world, const PortUse& port, WhyLeaf& leaf)
     leaf.advice = fmt::format("if it does not send more although that is left, {}{}", elsewhere, beyond);
 }
 
-// Queue pairs of a session with the same device, leaf, level and fate.
+// Queue pairs of an answer with the same device, leaf, level and fate.
 struct Group {
     std::string device;
     std::string leaf;
@@ -391,19 +395,23 @@ struct Group {
     friend auto operator<=>(const Group&, const Group&) = default;
 };
 
-// Of this session, which are counted among those of the port.
-std::uint32_t own_outside(const SessionView& session, const std::string& device)
+using Groups = std::map<Group, std::vector<const api::QueuePair*>>;
+
+// Of these sessions, which are counted among those of the port.
+std::uint32_t own_outside(const Groups& groups, const std::string& device)
 {
-    return static_cast<std::uint32_t>(std::ranges::count_if(session.queue_pairs, [&](const auto& queue_pair) {
-        return queue_pair.device == device && queue_pair.leaf.empty();
-    }));
+    std::size_t count = 0;
+    for (const auto& [group, queue_pairs] : groups) {
+        count += group.device == device && group.leaf.empty() ? queue_pairs.size() : 0;
+    }
+    return static_cast<std::uint32_t>(count);
 }
 
 // `tree` is nullptr for a device that is gone.
-WhyLeaf explain_group(const World& world, const SessionView& session, const Group& group,
-                      const std::vector<const api::QueuePair*>& queue_pairs,
+WhyLeaf explain_group(const World& world, const SessionView& session, const Groups& groups, const Group& group,
                       const std::vector<api::HostQueuePair>& outside, const ActiveTree* tree)
 {
+    const auto& queue_pairs = groups.at(group);
     WhyLeaf leaf;
     leaf.device = group.device;
     leaf.leaf = group.leaf;
@@ -445,11 +453,69 @@ WhyLeaf explain_group(const World& world, const SessionView& session, const Grou
     leaf.busy = tree->busy(path).rate();
     leaf.own = tree->senders().part(path, leaf.busy, rates);
     const std::uint32_t all_outside = device_of(world, group.device)->queue_pairs_outside;
-    leaf.outside = all_outside - std::min(all_outside, own_outside(session, group.device));
+    leaf.outside = all_outside - std::min(all_outside, own_outside(groups, group.device));
     leaf.outside_senders = senders_outside(outside, group.device);
     judge(world, leaf);
     judge_with_outside(leaf);
     return leaf;
+}
+
+// The active trees of the devices, each built when it is first asked for.
+class Trees {
+public:
+    explicit Trees(const World& world) : world_(world) {}
+
+    // nullptr: the device is gone.
+    [[nodiscard]] const ActiveTree* of(const std::string& device, std::uint64_t process)
+    {
+        auto found = trees_.find(device);
+        if (found == trees_.end()) {
+            const DeviceView* view = device_of(world_, device);
+            if (view == nullptr) {
+                return nullptr;
+            }
+            found = trees_.try_emplace(device, world_, *view).first;
+        }
+        found->second.ask_for(process);
+        return &found->second;
+    }
+    [[nodiscard]] std::size_t size() const { return trees_.size(); }
+
+private:
+    const World& world_;
+    std::map<std::string, ActiveTree> trees_;    // by the key of the device
+};
+
+// Sessions that are alike in this have the same heading and the same advice.
+using Likeness =
+    std::tuple<std::uint64_t, std::uint64_t, bool, std::string, std::string, std::string, std::string, bool>;
+
+Likeness likeness_of(const SessionView& session)
+{
+    const auto& grant = session.grant;
+    return {session.owner.pid,
+            session.owner.start_time,
+            session.adopted,
+            session.state,
+            session.level,
+            grant.rule,
+            grant.lost ? grant.reason : std::string(),
+            session.queue_pairs.empty()};
+}
+
+void explain(const World& world, const Groups& groups, const std::vector<api::HostQueuePair>& outside, Trees& trees,
+             WhySession& result)
+{
+    for (const auto& [group, queue_pairs] : groups) {
+        result.leaves.push_back(explain_group(world, result.session, groups, group, outside,
+                                              trees.of(group.device, result.session.owner.pid)));
+    }
+    if (groups.empty()) {
+        result.note = "no queue pair is attached: what it sends is outside the tree";
+        if (result.session.grant.lost) {
+            result.advice = advice_on_loss(*result.session.grant.lost);
+        }
+    }
 }
 
 std::optional<std::uint64_t> queue_pair_number(std::string_view target, std::string& device)
@@ -508,33 +574,43 @@ void judge_by_use(const World& world, const std::vector<PortUse>& ports, std::ve
     }
 }
 
-WhySession explain_session(const World& world, const SessionView& session,
-                           const std::vector<api::HostQueuePair>& outside)
+std::vector<WhySession> explain_sessions(const World& world, const std::vector<const SessionView*>& sessions,
+                                         const std::vector<api::HostQueuePair>& outside, WhyWork* work)
 {
-    WhySession result;
-    result.session = session;
-    std::map<Group, std::vector<const api::QueuePair*>> groups;
-    for (const auto& queue_pair : session.queue_pairs) {
-        groups[{queue_pair.device, queue_pair.leaf, queue_pair.level, queue_pair.cause,
-                queue_pair.cause == "no-level" ? queue_pair.reason : ""}]
-            .push_back(&queue_pair);
-    }
-    std::map<std::string, ActiveTree> trees;    // by the key of the device
-    for (const auto& [group, queue_pairs] : groups) {
-        if (const DeviceView* device = device_of(world, group.device); device != nullptr) {
-            trees.try_emplace(group.device, world, *device, session.owner.pid);
+    std::vector<WhySession> result;
+    std::vector<Groups> groups;
+    std::map<Likeness, std::size_t> known;
+    for (const auto* session : sessions) {
+        const auto [place, is_new] = known.try_emplace(likeness_of(*session), result.size());
+        if (is_new) {
+            result.push_back({*session, {}, {}, {}});
+            groups.emplace_back();
+        } else {
+            result[place->second].more_sessions.push_back(session->id);
         }
-        const auto tree = trees.find(group.device);
-        result.leaves.push_back(
-            explain_group(world, session, group, queue_pairs, outside, tree == trees.end() ? nullptr : &tree->second));
+        for (const auto& queue_pair : session->queue_pairs) {
+            groups[place->second][{queue_pair.device, queue_pair.leaf, queue_pair.level, queue_pair.cause,
+                                   queue_pair.cause == "no-level" ? queue_pair.reason : ""}]
+                .push_back(&queue_pair);
+        }
     }
-    if (groups.empty()) {
-        result.note = "no queue pair is attached: what it sends is outside the tree";
-        if (session.grant.lost) {
-            result.advice = advice_on_loss(*session.grant.lost);
+    Trees trees(world);
+    for (std::size_t i = 0; i < result.size(); ++i) {
+        explain(world, groups[i], outside, trees, result[i]);
+    }
+    if (work != nullptr) {
+        work->trees = trees.size();
+        for (const auto& one : result) {
+            work->answers += one.leaves.size();
         }
     }
     return result;
+}
+
+WhySession explain_session(const World& world, const SessionView& session,
+                           const std::vector<api::HostQueuePair>& outside)
+{
+    return std::move(explain_sessions(world, {&session}, outside).front());
 }
 
 std::vector<const SessionView*> sessions_of(const World& world, const std::string& target)

@@ -63,7 +63,7 @@ struct WhyLeaf {
     std::string leaf;                          // empty: these queue pairs are in none
     std::string level;                         // empty: none
     std::string lost_level{};                  // without a level: the one that a reload took
-    std::vector<std::uint64_t> queue_pairs;    // numbers, of this session
+    std::vector<std::uint64_t> queue_pairs;    // numbers, of these sessions
     std::uint64_t others_in_leaf = 0;          // queue pairs of others in the same leaf
     std::uint64_t outside = 0;                 // queue pairs of other programs in no leaf of this port
     std::string outside_senders{};             // whose; empty: not known
@@ -81,8 +81,10 @@ struct WhyLeaf {
     std::string advice;     // what to do
 };
 
+// The sessions of a process of which the same is to be said: one answer for each leaf, however many sessions there are.
 struct WhySession {
-    SessionView session;
+    SessionView session;                         // the first of them
+    std::vector<std::uint64_t> more_sessions;    // ids of the others
     std::vector<WhyLeaf> leaves;
     std::string note;        // without queue pairs: what that means
     std::string advice{};    // with the note, if a reload took its level
@@ -99,7 +101,18 @@ struct WhyReport {
     std::vector<std::string> advice;
 };
 
-// `outside`: queue pairs of the host that are in no leaf, by which to say whose they are; may be empty.
+// What answering took.
+struct WhyWork {
+    std::size_t trees = 0;      // built and solved, with all who send
+    std::size_t answers = 0;    // leaves that were explained
+};
+
+// In the order of the first session of each answer. `outside`: queue pairs of the host that are in no leaf, by which to
+// say whose they are; may be empty.
+[[nodiscard]] std::vector<WhySession> explain_sessions(const World& world,
+                                                       const std::vector<const SessionView*>& sessions,
+                                                       const std::vector<api::HostQueuePair>& outside = {},
+                                                       WhyWork* work = nullptr);
 [[nodiscard]] WhySession explain_session(const World& world, const SessionView& session,
                                          const std::vector<api::HostQueuePair>& outside = {});
 
