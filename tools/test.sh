@@ -26,6 +26,7 @@
 #   rdma-core     rdma-core's own tests on the emulator; RDMAQOS_RDMA_CORE is its source  2 min
 #   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)      23 min
 #   bench         the benchmarks, optimised build                                       8 min
+#   growth        how costs grow with what there is, optimised build: exponents against what is claimed  5 min
 #   package       * the packages, in a bare Debian, a container (needs root) and on a kernel 26 min
 #   arm64         cross-built for arm64, and the unit tests below qemu-user (needs root)  30 min
 #   html          the pages of rdma-qosctl simulate in headless Chromium                1 min
@@ -38,7 +39,7 @@ set -euo pipefail
 . "$project_dir/tools/debian.sh"
 
 default_groups=(unit integration fuzz scripts)
-extra_groups=(format attack kernel faults sequences kernel-faults kernel-clients e2e neighbours tsan fuzz-long bytes rdma-core soak bench package arm64 html lint clean-root)
+extra_groups=(format attack kernel faults sequences kernel-faults kernel-clients e2e neighbours tsan fuzz-long bytes rdma-core soak bench growth package arm64 html lint clean-root)
 # What depends on the system: --full runs it on each release.
 groups_of_releases=(kernel e2e package clean-root)
 own_release=$(debian_here)
@@ -364,6 +365,10 @@ run_group()
         bench)
             build_once release benchmarks
             run_command bench "$project_dir/tests/bench/run.sh" "$project_dir/build/release"
+            ;;
+        growth)
+            build_once release growth
+            run_command growth "$project_dir/build/release/tests/bench/growth/growth"
             ;;
         package)
             run_command package "$project_dir/tests/packages/run.sh"
