@@ -35,4 +35,20 @@ opensm_total()
     printf '%s\n' "${@%%:*}" | tr ',' '\n' | awk '{ sum += $1 } END { print sum }'
 }
 
+# What `export opensm` prints, given to OpenSM: the tables that it sends to the ports.
+opensm_virtual_lanes()
+{
+    local said status=0 version
+    said=$(PYTHONDONTWRITEBYTECODE=1 python3 "$files/opensm/virtual_lanes.py" "$scratch/opensm-lanes" 2>&1) || status=$?
+    printf '%s\n' "$said"
+    if ((status != 0)); then
+        cp -r "$scratch/opensm-lanes" /out/ || true
+        fail "status $status"
+    fi
+    version=$(dpkg-query -W -f '${Version}' opensm)
+    table_row OpenSM "$version" "VL arbitration and SL tables of ports, by \`export opensm\`" \
+        "$(opensm_total "$(tail -n 1 <<<"$said")")" 0
+}
+
 test_case opensm_answers "OpenSM and rdma-qosctl answer random path queries alike"
+test_case opensm_virtual_lanes "OpenSM sets the virtual lanes that rdma-qosctl exports"

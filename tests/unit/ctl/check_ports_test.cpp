@@ -85,8 +85,8 @@ qos-levels:
                             level.root_child.empty() ? "nothing" : level.root_child,
                             level.max_rate ? to_string(*level.max_rate) : "-");
     }
-    EXPECT_EQ(text, "bulk 30 -\n"
-                    "tenants 70 80 Gbit/s\n"
+    EXPECT_EQ(text, "tenants 70 80 Gbit/s\n"
+                    "bulk 30 -\n"
                     "rpc 104 below tenants 20 Gbit/s\n"
                     "bulk 136 below bulk -\n"
                     "marked 40 below nothing -\n");

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Gives a living OpenSM on ibsim what `rdma-qosctl export opensm` prints, and reads the tables of all ports.
+
+    virtual_lanes.py DIRECTORY
+
+Prints each difference, then a line `N arbitration tables, N SL tables: N differences`. Exit status: 0 no difference, 1
+some, 2 the comparison could not be made.
+"""
+
+import json
+import os
+import random
+import re
+import sys
+
+import fabrics
+import live
+
+POLICY = """version: 1
+scheduling-nodes:
+  - {name: tenants, share: 70}
+qos-levels:
+  - {name: DEFAULT, sl: 0}
+  - {name: rpc, sl: 3, schedule: {parent: tenants, share: 1}}
+  - {name: kv, sl: 4, schedule: {parent: tenants, share: 1}}
+  - {name: bulk, sl: 5, schedule: {share: 30}}
+"""
+
+
+def arbitration(said):
+    """{"Low": {vl: weight}, "High": ...} of smpquery VLArbitration, without entries of no weight."""
+    tables = {}
+    for name, vls, weights in re.findall(r"^# (Low|High) priority[^\n]*\n(VL\s*:[^\n]*)\n(WEIGHT\s*:[^\n]*)", said, re.MULTILINE):
+        entries = tables.setdefault(name, {})
+        for vl, weight in zip(re.findall(r"0x(\w+)", vls), re.findall(r"0x(\w+)", weights)):
+            if int(weight, 16):
+                entries[int(vl, 16)] = entries.get(int(vl, 16), 0) + int(weight, 16)
+    return tables
+
+
+def main():
+    directory = sys.argv[1]
+    simulator = live.Simulator(os.path.join(directory, "fabric"), fabrics.ring(random.Random(1)))
+    path = os.path.join(directory, "policy.yaml")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(POLICY)
+    exported = json.loads(live.run("rdma-qosctl", "--json", "export", "opensm", path).stdout)
+    low = {lane["vl"]: lane["weight"] for lane in exported["lanes"]}
+    opensm = live.OpenSM(simulator, os.path.join(directory, "opensm"), "", "Default=0x7fff, ipoib: ALL=full;\n",
+                         options=exported["conf"])
+    differences = 0
+    counts = {"arbitration": 0, "sl": 0}
+    try:
+        if len(set(low.values())) < 3 or len(low) < 3:
+            raise live.Failure(f"the policy has no three lanes of different weights: {low}")
+        for port in simulator.ports():
+            if port["type"] != "CA":
+                continue
+            tables = arbitration(simulator.diags("smpquery", "VLArb", port["lid"], port["port"]).stdout)
+            counts["arbitration"] += 1
+            if tables.get("Low") != low or tables.get("High"):
+                differences += 1
+                print(f"{port['description']} port {port['port']}: has {tables}, exported was low {low} and nothing high")
+            said = simulator.diags("smpquery", "SL2VL", port["lid"]).stdout
+            for row in re.findall(r"out\s+\d+: \|(.*)\|", said):
+                counts["sl"] += 1
+                if [int(vl) for vl in row.split("|")] != exported["sl2vl"]:
+                    differences += 1
+                    print(f"{port['description']}: has {row}, exported was {exported['sl2vl']}")
+        if not all(counts.values()):
+            raise live.Failure(f"nothing was compared: {counts}")
+    finally:
+        opensm.end()
+        simulator.end()
+    print(f"{counts['arbitration']} arbitration tables, {counts['sl']} SL tables: {differences} differences")
+    return 1 if differences else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (live.Failure, OSError) as failure:
+        print(f"virtual_lanes.py: {failure}", file=sys.stderr)
+        sys.exit(2)
