@@ -16,6 +16,8 @@ enum class AttachModeSetting : std::uint8_t { Automatic, Shared, PerProcess, Non
 enum class CapMode : std::uint8_t { Whole, Divide };
 // Queue pairs of programs that do not register: not looked at, counted and listed, or also taken into the tree.
 enum class Unregistered : std::uint8_t { Ignore, Count, Adopt };
+// The traffic classes of Ethernet ports (lib/dcb): not looked at, or read and reported.
+enum class PortClassesSetting : std::uint8_t { Off, Report };
 
 struct Limits {
     std::uint32_t sessions_per_uid = 4096;
@@ -42,6 +44,7 @@ struct Settings {
     AttachModeSetting attach_mode = AttachModeSetting::Automatic;
     CapMode cap_mode = CapMode::Whole;
     Unregistered unregistered = Unregistered::Count;
+    PortClassesSetting port_classes = PortClassesSetting::Report;
     std::chrono::milliseconds drift_interval{60'000};
     std::uint32_t leaf_reserve = 4;    // leaves never given to principals
     std::string socket_group;          // only root and its members may use the direct socket; empty: everybody may

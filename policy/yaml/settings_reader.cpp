@@ -93,6 +93,7 @@ constexpr std::array kSettings{
     choice<&Settings::attach_mode, keys::kAttachModes>("attach-mode"),
     choice<&Settings::cap_mode, keys::kCapModes>("cap-mode"),
     choice<&Settings::unregistered, keys::kUnregistered>("unregistered"),
+    choice<&Settings::port_classes, keys::kPortClasses>("port-classes"),
     duration<Settings, &Settings::drift_interval>("drift-interval"),
     number<Settings, &Settings::leaf_reserve>("leaf-reserve"),
     Setting<Settings>{"socket-group", read_socket_group},

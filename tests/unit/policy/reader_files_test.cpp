@@ -27,6 +27,7 @@ on-unsupported: degrade
 attach-mode: per-process
 cap-mode: divide
 unregistered: adopt
+port-classes: off
 drift-interval: 5min
 leaf-reserve: 0
 socket-group: 4242
@@ -44,6 +45,7 @@ limits:
     expected.attach_mode = AttachModeSetting::PerProcess;
     expected.cap_mode = CapMode::Divide;
     expected.unregistered = Unregistered::Adopt;
+    expected.port_classes = PortClassesSetting::Off;
     expected.drift_interval = std::chrono::minutes(5);
     expected.leaf_reserve = 0;
     expected.socket_group = "4242";
