@@ -18,6 +18,7 @@
 #include "daemon/end_in_time.h"
 #include "daemon/fabric_watch.h"
 #include "daemon/handover/handover.h"
+#include "daemon/host_ports.h"
 #include "daemon/lifecycle.h"
 #include "daemon/log_sink.h"
 #include "daemon/metrics/metrics_file.h"
@@ -150,6 +151,10 @@ int run(const Options& options, const Clock& clock, EndInTime& end)
             [closer](std::uint32_t uid, UniqueFd fd) { closer->close(uid, std::move(fd)); });
         of_service.watch_host = [&loop, &clock](HostNewsHandler news) {
             return watch_queue_pairs(loop, clock, std::move(news));
+        };
+        of_service.port_kernel = host_ports();
+        of_service.watch_ports = [&loop](std::function<void(const PortNotice&)> take) {
+            return watch_host_ports(loop, std::move(take));
         };
         of_service.watch_end = [&loop](std::shared_ptr<const Identity> process, std::function<void()> ended) {
             return watch_end(loop, std::move(process), std::move(ended));

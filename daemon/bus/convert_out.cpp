@@ -245,6 +245,25 @@ api::Adoption to_record(const AdoptionStatus& adoption)
             static_cast<std::uint32_t>(adoption.queue_pairs)};
 }
 
+api::Port to_record(const PortStatus& port)
+{
+    const auto seconds = [](WallTime time) {
+        return static_cast<std::uint64_t>(std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count());
+    };
+    api::Port record{.state = std::string(to_string(port.reading)),
+                     .reason = port.reason,
+                     .netdev = port.netdev,
+                     .driver = port.driver};
+    if (port.reading == PortReading::Read) {
+        api::set_settings(record, port.settings);
+        record.read_at = seconds(port.read_at);
+    }
+    if (port.last_change) {
+        record.last_change = {seconds(port.last_change->at), port.last_change->by};
+    }
+    return record;
+}
+
 api::Level to_record(const Policy& policy, const QosLevel& level, const LevelUse& use)
 {
     api::Level record{

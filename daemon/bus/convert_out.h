@@ -9,9 +9,11 @@
 #include "daemon/model/adoption.h"
 #include "daemon/model/device_status.h"
 #include "daemon/model/path_result.h"
+#include "daemon/model/port_status.h"
 #include "daemon/model/session.h"
 #include "lib/api/device.h"
 #include "lib/api/policy.h"
+#include "lib/api/port.h"
 #include "lib/api/report.h"
 #include "lib/api/session.h"
 #include "lib/bus/message.h"
@@ -33,6 +35,7 @@ namespace rdmaqos {
 [[nodiscard]] api::Counters to_record(const CounterReading& reading);
 [[nodiscard]] api::SelfTestStep to_record(const SelfTestStep& step);
 [[nodiscard]] api::Adoption to_record(const AdoptionStatus& adoption);
+[[nodiscard]] api::Port to_record(const PortStatus& port);
 
 // A record for each; `with`: further arguments of their to_record().
 template <typename T, typename... With>

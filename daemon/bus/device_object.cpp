@@ -5,6 +5,7 @@
 #include "daemon/bus/endpoint.h"
 #include "daemon/bus/object_paths.h"
 #include "daemon/service/device_control.h"
+#include "daemon/service/managed_ports.h"
 #include "lib/api/device.h"
 
 namespace rdmaqos {
@@ -98,6 +99,15 @@ void get_failures(BusContext& context, const char* path, Writer& writer)
     write_failures(writer, device_at(context, path));
 }
 
+void get_port_classes(BusContext& context, const char* path, Writer& writer)
+{
+    api::Port port = to_record(context.service.ports().status(device_of_path(path).value_or("")));
+    if (writer.digests()) {
+        port.read_at.reset();    // that it was read again, and is the same, is no change
+    }
+    api::write(writer, port);
+}
+
 void get_tree(BusContext& context, const char* path, Writer& writer)
 {
     const DeviceStatus& status = device_at(context, path);
@@ -176,6 +186,7 @@ constexpr Property kDeviceProperties[] = {
     property<get<leaves_free>>("LeavesFree", "u", kChanges),
     property<get<kInside>>("QueuePairsInside", "u", kChanges),
     property<get<kOutside>>("QueuePairsOutside", "u", kChanges),
+    property<get_port_classes>("PortClasses", "a{sv}", kChanges),
     property<get_tree>("Tree", "aa{sv}", kInvalidates),
     property<get_findings>("Findings", "aa{sv}", kChanges),
     property<get_failures>("Failures", "aa{sv}", kChanges),

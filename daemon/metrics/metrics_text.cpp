@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/dcb/port_settings.h"
+
 namespace rdmaqos {
 namespace {
 
@@ -382,6 +384,42 @@ void write_devices(Text& text, const Metrics& metrics)
     }
 }
 
+// `write(labels, class)` for each traffic class that a port has.
+template <typename Write>
+void each_class(const Metrics& metrics, Write write)
+{
+    for (const auto& device : metrics.devices) {
+        const bool has_classes = device.port_settings && device.port_settings->ets;
+        for (std::size_t i = 0; has_classes && i < device.port_settings->ets->classes; ++i) {
+            write({{"device", device.device}, {"class", std::to_string(i)}},
+                  device.port_settings->ets->traffic_class.at(i));
+        }
+    }
+}
+
+void write_port_classes(Text& text, const Metrics& metrics)
+{
+    text.family({"rdmaqos_port_class_weight", Type::Gauge,
+                 "Weight of a traffic class of the port (ETS), in percent; absent for one without."});
+    each_class(metrics, [&](Labels labels, const dcb::TrafficClass& each) {
+        if (each.selection == dcb::Selection::Ets) {
+            text.sample(labels, each.weight);
+        }
+    });
+    text.family({"rdmaqos_port_class_strict", Type::Gauge,
+                 "1: the traffic class is served before those below it and all that have weights."});
+    each_class(metrics, [&](Labels labels, const dcb::TrafficClass& each) {
+        text.sample(labels, each.selection == dcb::Selection::Strict);
+    });
+    text.family({"rdmaqos_port_class_max_bytes_per_second", Type::Gauge,
+                 "Maximum rate of a traffic class of the port; absent for one without."});
+    each_class(metrics, [&](Labels labels, const dcb::TrafficClass& each) {
+        if (each.max_rate) {
+            text.sample(labels, bytes_per_second(*each.max_rate));
+        }
+    });
+}
+
 // `write(labels, statistics)` for every device and kind of operation.
 template <typename Write>
 void each_operation(const Metrics& metrics, Write write)
@@ -435,6 +473,7 @@ std::string to_prometheus(const Metrics& metrics)
     write_adoption(text, metrics.adoption);
     write_levels(text, metrics);
     write_devices(text, metrics);
+    write_port_classes(text, metrics);
     write_operations(text, metrics);
     return text.take();
 }

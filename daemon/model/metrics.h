@@ -18,6 +18,7 @@
 #include "lib/base/error.h"
 #include "lib/base/histogram.h"
 #include "lib/base/units.h"
+#include "lib/dcb/port_settings.h"
 #include "lib/nic/backend.h"
 #include "lib/reconcile/reconciler.h"
 
@@ -101,7 +102,8 @@ struct DeviceMetrics {
     Histogram passes;    // runs of the reconciler
     std::uint64_t queue_depth = 0;
     std::uint64_t queue_limit = 0;
-    std::map<std::string, LevelMetrics> levels;    // of the running policy
+    std::map<std::string, LevelMetrics> levels;          // of the running policy
+    std::optional<dcb::PortSettings> port_settings{};    // empty: they are not known
 };
 
 // A property of a level that has another value for a while.

@@ -17,9 +17,9 @@ constexpr const char* kHost = "the host";    // no name of a device
 
 MetricsCollector::MetricsCollector(ServiceContext& context, const PolicyInForce& policy, const TrialInForce& trial,
                                    const DeviceTable& devices, const SessionTable& sessions, HostView& host,
-                                   const Adoption& adoption, const Tally& tally)
+                                   const Adoption& adoption, const ManagedPorts& ports, const Tally& tally)
     : context_(context), policy_(policy), trial_(trial), devices_(devices), sessions_(sessions), host_(host),
-      adoption_(adoption), tally_(tally), started_at_(context.options.wall_clock())
+      adoption_(adoption), managed_ports_(ports), tally_(tally), started_at_(context.options.wall_clock())
 {
 }
 
@@ -119,6 +119,9 @@ Metrics MetricsCollector::all() const
         }
         if (const auto port = ports_.find(key); port != ports_.end()) {
             all.devices.back().port = port->second;
+        }
+        if (PortStatus status = managed_ports_.status(key); status.reading == PortReading::Read) {
+            all.devices.back().port_settings = std::move(status.settings);
         }
     }
     return all;

@@ -17,6 +17,7 @@
 #include "daemon/service/context.h"
 #include "daemon/service/device_table.h"
 #include "daemon/service/host_view.h"
+#include "daemon/service/managed_ports.h"
 #include "daemon/service/policy_in_force.h"
 #include "daemon/service/session_table.h"
 #include "daemon/service/tally.h"
@@ -29,7 +30,7 @@ public:
     // All must outlive it.
     MetricsCollector(ServiceContext& context, const PolicyInForce& policy, const TrialInForce& trial,
                      const DeviceTable& devices, const SessionTable& sessions, HostView& host, const Adoption& adoption,
-                     const Tally& tally);
+                     const ManagedPorts& ports, const Tally& tally);
 
     // Asks the ports, and the kernel for all queue pairs; who does not answer soon is left out.
     void collect(LoopCallback<void(Metrics)> done);
@@ -45,6 +46,7 @@ private:
     const SessionTable& sessions_;
     HostView& host_;
     const Adoption& adoption_;
+    const ManagedPorts& managed_ports_;
     const Tally& tally_;
     const WallTime started_at_;
     // The collection that is being made, for all who have asked since it began.

@@ -9,6 +9,7 @@
 #include "daemon/adoption/program_files.h"
 #include "daemon/model/host_survey.h"
 #include "daemon/model/metrics.h"
+#include "daemon/port_classes/port_kernel.h"
 #include "daemon/survey/queue_pair_watch.h"
 #include "policy/model/name_service.h"
 
@@ -26,6 +27,9 @@ struct ServiceOptions {
     // returned is destroyed. That is null if the process cannot be watched.
     std::function<std::shared_ptr<void>(std::shared_ptr<const Identity>, std::function<void()> ended)> watch_end = {};
     std::function<HostSurvey()> survey_host = {};    // waits for the kernel; null: there is nothing but sessions
+    // Traffic classes of ports; null: they have none.
+    std::shared_ptr<PortKernel> port_kernel = {};
+    WatchPorts watch_ports = {};
 };
 
 }    // namespace rdmaqos

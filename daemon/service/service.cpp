@@ -10,6 +10,7 @@
 #include "daemon/service/fabric_upkeep.h"
 #include "daemon/service/grants.h"
 #include "daemon/service/host_view.h"
+#include "daemon/service/managed_ports.h"
 #include "daemon/service/metrics_collector.h"
 #include "daemon/service/path_queries.h"
 #include "daemon/service/plans.h"
@@ -84,10 +85,11 @@ struct Service::Parts final : DeviceListener {
     SessionCalls calls{context, policy, devices, sessions, grants, tally};
     Adoption adoption{context, policy, devices, sessions, calls, verdicts};
     ProgramEnds ends{context, sessions, calls};
+    ManagedPorts ports{context, policy, devices};
     // What is said of it.
     SessionReports reports{policy, devices, sessions, grants, host};
     PathQueries paths{policy, devices, calls};
-    MetricsCollector metrics{context, policy, trial, devices, sessions, host, adoption, tally};
+    MetricsCollector metrics{context, policy, trial, devices, sessions, host, adoption, ports, tally};
 };
 
 Service::Service(ServiceOptions options, Executor& executor, const Clock& clock)
@@ -101,6 +103,7 @@ ReloadOutcome Service::start()
 {
     auto outcome = parts_->reloads.start();
     parts_->adoption.policy_changed();
+    parts_->ports.policy_changed();
     return outcome;
 }
 
@@ -172,6 +175,11 @@ const PathQueries& Service::paths() const
 const Adoption& Service::adoption() const
 {
     return parts_->adoption;
+}
+
+const ManagedPorts& Service::ports() const
+{
+    return parts_->ports;
 }
 
 HostView& Service::host()

@@ -30,6 +30,7 @@ class DeviceControl;
 class DeviceTable;
 class FabricUpkeep;
 class HostView;
+class ManagedPorts;
 class MetricsCollector;
 class PathQueries;
 class Plans;
@@ -75,6 +76,7 @@ public:
     [[nodiscard]] const SessionReports& sessions() const;
     [[nodiscard]] const PathQueries& paths() const;
     [[nodiscard]] const Adoption& adoption() const;
+    [[nodiscard]] const ManagedPorts& ports() const;
     [[nodiscard]] HostView& host();
     [[nodiscard]] MetricsCollector& metrics();
     // What is done with it: requests of clients,

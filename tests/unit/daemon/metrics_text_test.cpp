@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/fake_ports.h"
 #include "tests/support/golden.h"
 
 namespace rdmaqos {
@@ -72,6 +73,8 @@ DeviceMetrics busy_device()
     device.queue_depth = 7;
     device.queue_limit = 1024;
     device.levels = {{"bulk", {1, 2, 1}}, {"rpc", {298, 300, 251}}};
+    device.port_settings = test::three_classes();
+    device.port_settings->ets->classes = 4;
     return device;
 }
 

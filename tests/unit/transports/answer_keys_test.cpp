@@ -8,9 +8,11 @@
 #include "daemon/bus/host_listing.h"
 #include "lib/api/device.h"
 #include "lib/api/policy.h"
+#include "lib/api/port.h"
 #include "lib/api/report.h"
 #include "lib/api/session.h"
 #include "tests/support/bus_pair.h"
+#include "tests/support/fake_ports.h"
 
 namespace rdmaqos {
 namespace {
@@ -207,6 +209,35 @@ TEST(AnswerKeys, OfAdoption)
     adoption = {};
     EXPECT_FALSE(keys_in(of()).contains("unavailable s"));
     EXPECT_EQ(at(of(), "programs").as_unsigned(), 0U);
+}
+
+TEST(AnswerKeys, OfPorts)
+{
+    PortStatus status{.reading = PortReading::Read,
+                      .netdev = "eth0",
+                      .driver = "mlx5_core",
+                      .settings = test::three_classes(),
+                      .read_at = WallTime(std::chrono::seconds(7)),
+                      .last_change = PortChange{WallTime(std::chrono::seconds(5)), "the tool dcb"}};
+    status.settings.buffers.emplace().total = 262'144;
+    const auto of = [&] { return written([&](Writer& writer) { write(writer, status); }); };
+    Keys keys = keys_in(of());
+    keys.insert("reason s");    // of those that were not read
+    expect_all(api::rows<api::Port>(), keys, "port");
+    expect_all(api::rows<api::PortPriority>(), keys_in(at(of(), "priorities")), "priority");
+    expect_all(api::rows<api::PortClass>(), keys_in(at(of(), "classes")), "class");
+    expect_all(api::rows<api::PortApplication>(), keys_in(at(of(), "applications")), "application");
+    expect_all(api::rows<api::PortBuffer>(), keys_in(at(of(), "buffers")), "buffer");
+    expect_all(api::rows<api::PortChange>(), keys_in(at(of(), "last-change")), "change");
+
+    for (const auto& [reading, word] : {std::pair(PortReading::Off, "off"),
+                                        {PortReading::None, "none"},
+                                        {PortReading::Pending, "pending"},
+                                        {PortReading::Failed, "failed"}}) {
+        status = {.reading = reading, .reason = "no answer"};
+        EXPECT_EQ(keys_in(of()), (Keys{"state s", "reason s"}));
+        EXPECT_EQ(*at(of(), "state").as<std::string>(), word);
+    }
 }
 
 TEST(AnswerKeys, OfPaths)

@@ -11,6 +11,7 @@
 #include "daemon/bus/request_keys.h"
 #include "lib/api/device.h"
 #include "lib/api/policy.h"
+#include "lib/api/port.h"
 #include "lib/api/report.h"
 #include "lib/api/session.h"
 #include "tests/support/golden.h"
@@ -98,6 +99,12 @@ const std::map<std::string, std::string>& tables()
         {"capabilities", table_of(api::rows<Capabilities>())},
         {"counters", table_of(api::rows<api::Counters>())},
         {"self-test", table_of(api::rows<api::SelfTestStep>())},
+        {"port classes", table_of(api::rows<api::Port>())},
+        {"port priority", table_of(api::rows<api::PortPriority>())},
+        {"port class", table_of(api::rows<api::PortClass>())},
+        {"port application", table_of(api::rows<api::PortApplication>())},
+        {"port buffer", table_of(api::rows<api::PortBuffer>())},
+        {"port change", table_of(api::rows<api::PortChange>())},
         {"tree", table_of(api::rows<api::TreeElement>())},
         {"adoption", table_of(api::rows<api::Adoption>())},
         {"running file", table_of(api::rows<api::RunningFile>())},

@@ -1,0 +1,92 @@
+// The traffic classes of the managed ports, as the kernel says: read when a port comes, when the kernel notifies of a
+// change, and every `drift-interval`. Nothing is written.
+//
+//     notice, port, interval ──▶ due ── settle ──▶ worker thread: PortKernel::read ──▶ status(), `changed`
+//                                 ▲                                                        │
+//                                 └─────────────── what came meanwhile ────────────────────┘
+//
+// Of a port, one reading is under way at most, and one more is due, however many notices come. All readings share a
+// thread, since the kernel answers them one by one (rtnl_lock). A port that is not answered for some seconds says so
+// until it is.
+//
+// Thread: the main loop.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "daemon/loop/loop_calls.h"
+#include "daemon/model/port_status.h"
+#include "daemon/port_classes/port_kernel.h"
+#include "lib/base/executor.h"
+#include "lib/reconcile/worker.h"
+#include "policy/model/settings.h"
+
+namespace rdmaqos {
+
+struct PortClassesOptions {
+    std::shared_ptr<PortKernel> kernel{};    // null: no port has traffic classes
+    WatchPorts watch{};                      // empty: there are no notices
+    std::function<WallTime()> wall_clock = std::chrono::system_clock::now;
+};
+
+class PortClasses {
+public:
+    // Several notices that come at a time lead to one reading.
+    static constexpr auto kSettle = std::chrono::milliseconds(100);
+    // A port that is not answered for so long says so.
+    static constexpr auto kPatience = std::chrono::seconds(5);
+
+    // `changed` gets the key of a port whose status is another one. `loop` must outlive this.
+    PortClasses(Executor& loop, PortClassesOptions options, std::function<void(const std::string& key)> changed);
+    ~PortClasses();
+    PortClasses(const PortClasses&) = delete;
+    PortClasses& operator=(const PortClasses&) = delete;
+
+    // What the settings say now.
+    void set(PortClassesSetting setting, std::chrono::milliseconds interval);
+    // A port came, or may have another network interface. `netdev`: empty: none that could have traffic classes, for
+    // this reason, a sentence.
+    void follow(const std::string& key, const std::string& netdev, const std::string& reason);
+    void forget(const std::string& key);
+
+    // Of a port that is not followed: Off.
+    [[nodiscard]] PortStatus status(const std::string& key) const;
+
+private:
+    struct Port {
+        std::string netdev;
+        std::string reason;    // why it has no netdev
+        PortStatus status;
+        std::uint64_t number = 0;           // of the reading under way; 0: none
+        bool due_again = false;             // something happened while the kernel was asked
+        std::unique_ptr<Timer> settling;    // it is read when this ends
+        std::unique_ptr<Timer> patience;    // it is said to be silent when this ends
+    };
+
+    void begin(const std::string& key, Port& port);
+    void take(const PortNotice& notice);
+    void read_soon(const std::string& key, Port& port, Duration delay);
+    void read(const std::string& key);
+    void take_answer(const std::string& key, std::uint64_t number, const Result<PortAnswer>& answer);
+    void set_status(const std::string& key, Port& port, PortStatus status);
+    void arm_round();
+
+    Executor& loop_;
+    const PortClassesOptions options_;
+    const std::function<void(const std::string& key)> changed_;
+    PortClassesSetting setting_ = PortClassesSetting::Off;
+    std::chrono::milliseconds interval_{};
+    std::map<std::string, Port> ports_;    // by key
+    std::uint64_t last_number_ = 0;
+    std::shared_ptr<void> watch_;
+    std::unique_ptr<Timer> next_round_;
+    Worker worker_{"port-classes", 4};
+    LoopCalls calls_;    // goes first: what the thread says then is not heard
+};
+
+}    // namespace rdmaqos
