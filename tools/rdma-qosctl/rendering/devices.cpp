@@ -11,6 +11,7 @@
 #include "lib/base/text.h"
 #include "lib/tree/render.h"
 #include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/port_classes.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
@@ -188,7 +189,7 @@ bool has_any_device(const World& world)
     return !world.devices.empty() || !world.manager.refused_devices.empty() || !world.manager.released_devices.empty();
 }
 
-std::string render_device(const DeviceView& device, const Screen& screen)
+std::string render_device(const DeviceView& device, const Screen& screen, const std::vector<api::Level>& levels)
 {
     Fields fields;
     fields.add("device", device.key());
@@ -221,6 +222,9 @@ std::string render_device(const DeviceView& device, const Screen& screen)
     }
     for (const auto& failure : device.failures) {
         text += labelled("failure:", Style::Bad, failure.message, screen);
+    }
+    if (const std::string classes = render_port_classes(device, levels, screen); !classes.empty()) {
+        text += "\n" + classes;
     }
     if (!device.self_test.empty()) {
         text += fmt::format("\n{}\n{}", styled("self-test", Style::Heading, screen),

@@ -18,7 +18,8 @@ namespace rdmaqos::ctl {
 [[nodiscard]] std::string render_devices(const World& world, const Screen& screen);
 // Known to the daemon, managed or not.
 [[nodiscard]] bool has_any_device(const World& world);
-[[nodiscard]] std::string render_device(const DeviceView& device, const Screen& screen);
+[[nodiscard]] std::string render_device(const DeviceView& device, const Screen& screen,
+                                        const std::vector<api::Level>& levels = {});
 [[nodiscard]] std::string describe_scheduling(const Capabilities& capabilities);
 [[nodiscard]] std::string describe_attachable(const Capabilities& capabilities);
 [[nodiscard]] std::string describe_pacing(const PacingCapabilities& pacing);

@@ -11,6 +11,7 @@
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
+#include "tools/rdma-qosctl/rendering/port_classes.h"
 #include "tools/rdma-qosctl/rendering/transient.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
 #include "tools/rdma-qosctl/world/lost_levels.h"
@@ -214,6 +215,11 @@ std::string render_status(const World& world, const std::vector<Problem>& proble
     if (has_any_device(world)) {
         text += render_devices(world, screen) + "\n";
     }
+    for (const auto& device : world.devices) {
+        if (const std::string classes = render_port_classes(device, manager.levels, screen); !classes.empty()) {
+            text += classes + "\n";
+        }
+    }
     if (world.host_counts.empty()) {
         text += manager.adoption.setting == "adopt"
                     ? "Only processes that registered or were adopted are governed: other RDMA traffic\n"
@@ -264,6 +270,7 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
         inside += device.queue_pairs_inside;
         outside += device.queue_pairs_outside;
         json["devices"].push_back(device_json(device));
+        set_port_classes(json["devices"].back(), device, manager.levels);
     }
     json["refused-devices"] = api::to_json(manager.refused_devices);
     json["state-failures"] = api::to_json(manager.state_failures);

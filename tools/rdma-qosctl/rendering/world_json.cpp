@@ -6,6 +6,7 @@
 #include "lib/api/json.h"
 #include "lib/base/net.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
+#include "tools/rdma-qosctl/rendering/port_classes.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
@@ -134,11 +135,13 @@ Json session_json(const SessionView& session)
             {"queue-pairs", api::to_json(session.queue_pairs)}};
 }
 
-Json devices_json(const std::vector<const DeviceView*>& devices, const ManagerView* absent)
+Json devices_json(const std::vector<const DeviceView*>& devices, const ManagerView* absent,
+                  const std::vector<api::Level>& levels)
 {
     Json list = Json::array();
     for (const auto* device : devices) {
         Json json = device_json(*device);
+        set_port_classes(json, *device, levels);
         json["self-test"] = self_test_json(device->self_test);
         json["attributes"] = attributes_json(device->attributes);
         list.push_back(std::move(json));

@@ -13,7 +13,8 @@ namespace rdmaqos::ctl {
 [[nodiscard]] Json status_json(const World& world, const std::vector<Problem>& problems);
 [[nodiscard]] Json device_json(const DeviceView& device);
 // `absent`: has those that are not managed; null: without them.
-[[nodiscard]] Json devices_json(const std::vector<const DeviceView*>& devices, const ManagerView* absent = nullptr);
+[[nodiscard]] Json devices_json(const std::vector<const DeviceView*>& devices, const ManagerView* absent = nullptr,
+                                const std::vector<api::Level>& levels = {});
 [[nodiscard]] Json hardware_report_json(const HardwareReport& report);
 [[nodiscard]] Json reload_json(const ReloadView& reload);
 [[nodiscard]] Json session_json(const SessionView& session);

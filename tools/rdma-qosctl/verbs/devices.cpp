@@ -29,10 +29,11 @@ Result<ExitStatus> devices(const Context& context, const DevicesOptions& options
     const auto chosen = TRY(fetch_chosen(context, options.device));
     const bool all = options.device.empty();
     if (context.json) {
-        print(to_text(devices_json(chosen.devices, all ? &chosen.world.manager : nullptr)));
+        print(
+            to_text(devices_json(chosen.devices, all ? &chosen.world.manager : nullptr, chosen.world.manager.levels)));
     } else {
         print(all ? render_devices(chosen.world, context.screen)
-                  : render_device(*chosen.devices.front(), context.screen));
+                  : render_device(*chosen.devices.front(), context.screen, chosen.world.manager.levels));
     }
     return ExitStatus::Ok;
 }

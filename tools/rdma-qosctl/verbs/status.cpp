@@ -2,14 +2,19 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "lib/base/file.h"
 #include "lib/base/try.h"
+#include "lib/port_lint/lint.h"
+#include "lib/port_lint/rdma_facts.h"
 #include "lib/shapers/shapers.h"
 #include "policy/load/host_files.h"
 #include "tools/rdma-qosctl/offline/files.h"
@@ -18,6 +23,7 @@
 #include "tools/rdma-qosctl/rendering/world_json.h"
 #include "tools/rdma-qosctl/rendering/world_text.h"
 #include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/world/port_levels.h"
 #include "tools/rdma-qosctl/world/problems.h"
 
 namespace rdmaqos::ctl {
@@ -54,12 +60,34 @@ void find_other_shapers(World& world)
     }
 }
 
+// What concerns several ports is said of the first of them.
+void lint_ports(World& world, const std::filesystem::path& root)
+{
+    std::vector<port_lint::Interface> ports;
+    std::map<std::string, DeviceView*> device_of;
+    for (auto& device : world.devices) {
+        if (auto port = interface_of(device, world.manager.levels)) {
+            if (device.driver == "mlx5") {
+                port->rdma = port_lint::read_rdma_facts(root, device.name, device.port, port->name, device.pci_address);
+            }
+            device_of.emplace(port->name, &device);
+            ports.push_back(std::move(*port));
+        }
+    }
+    for (auto& finding : port_lint::lint(ports)) {
+        const auto found = device_of.find(finding.interface);
+        DeviceView* device = found == device_of.end() ? &world.devices.front() : found->second;
+        device->lint.push_back(std::move(finding));
+    }
+}
+
 Result<ExitStatus> status(const Context& context, const StatusOptions& options)
 {
     auto client = TRY(connect(context));
     auto world = TRY(fetch_summary(client));
     world.files = files_on_disk(context.root);
     find_other_shapers(world);
+    lint_ports(world, "/");
     const auto problems = find_problems(world);
     print(context.json ? to_text(status_json(world, problems)) : render_status(world, problems, context.screen));
     const bool wrong = std::any_of(problems.begin(), problems.end(),

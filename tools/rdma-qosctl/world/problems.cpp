@@ -114,6 +114,28 @@ void find_beside(const DeviceView& device, std::vector<Problem>& problems)
     }
 }
 
+void find_in_port_classes(const DeviceView& device, std::vector<Problem>& problems)
+{
+    const api::Port& port = device.port_classes;
+    if (port.state == "failed") {
+        problems.push_back(
+            {false,
+             fmt::format("{}: the traffic classes of {} cannot be read: {}", device.key(), port.netdev, port.reason),
+             fmt::format("`dcb ets show dev {}` shows whether the kernel answers; the daemon tries again "
+                         "by itself",
+                         port.netdev)});
+    }
+    for (const auto& finding : device.lint) {
+        std::string advice = finding.command.empty() ? "" : fmt::format("`{}` changes it", finding.command);
+        if (!finding.caution.empty()) {
+            advice += fmt::format("{}{}", advice.empty() ? "" : "; ", finding.caution);
+        }
+        problems.push_back(
+            {false, fmt::format("{}: {}{}{}", device.key(), finding.what, finding.why.empty() ? "" : ": ", finding.why),
+             std::move(advice)});
+    }
+}
+
 void find_in_tree(const DeviceView& device, std::vector<Problem>& problems)
 {
     const std::string key = device.key();
@@ -261,6 +283,7 @@ std::vector<Problem> find_problems(const World& world)
         find_in_state(device, problems);
         find_in_tree(device, problems);
         find_beside(device, problems);
+        find_in_port_classes(device, problems);
     }
     find_detached(world, problems);
     find_monitored_levels(world.manager.levels, problems);

@@ -12,12 +12,14 @@
 
 #include "lib/api/device.h"
 #include "lib/api/policy.h"
+#include "lib/api/port.h"
 #include "lib/api/report.h"
 #include "lib/api/session.h"
 #include "lib/base/diagnostic.h"
 #include "lib/base/units.h"
 #include "lib/bus/value.h"
 #include "lib/model/busy_rates.h"
+#include "lib/port_lint/values.h"
 #include "lib/shapers/shapers.h"
 #include "lib/tree/capabilities.h"
 #include "lib/tree/described_plan.h"
@@ -96,10 +98,13 @@ struct DeviceView {
     std::vector<api::TreeElement> tree;
     std::vector<api::Finding> findings;
     std::vector<api::Failure> failures;
+    api::Port port_classes{};
     bus::Counts statistics;
     std::string object_path;
     // What else the NIC enforces on this port; the command looks itself, where that is asked for.
     std::vector<shapers::Shaper> shapers;
+    // What lib/port_lint finds wrong with its traffic classes; the command looks itself, where that is asked for.
+    std::vector<port_lint::Finding> lint;
 
     // "mlx5_0/1", as everywhere in the API
     [[nodiscard]] std::string key() const { return name + "/" + std::to_string(port); }
@@ -195,6 +200,7 @@ struct Table<ctl::DeviceView> {
         key<&D::tree>("Tree"),
         key<&D::findings>("Findings"),
         key<&D::failures>("Failures"),
+        key<&D::port_classes>("PortClasses"),
         key<&D::statistics>("Statistics"),
     };
 };

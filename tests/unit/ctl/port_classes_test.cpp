@@ -1,0 +1,164 @@
+// What the command says of the traffic classes of ports.
+#include "tools/rdma-qosctl/rendering/port_classes.h"
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "lib/port_lint/lint.h"
+#include "tests/support/golden.h"
+#include "tests/unit/ctl/sample.h"
+#include "tools/rdma-qosctl/rendering/devices.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/rendering/world_text.h"
+#include "tools/rdma-qosctl/world/port_levels.h"
+#include "tools/rdma-qosctl/world/problems.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+using namespace rdmaqos::ctl::test;
+using rdmaqos::test::expect_golden;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+// Priority 1 is in class 1: 60 %, at most 40 Gbit/s, lossless; DSCP 26, that of level rpc, has it.
+dcb::PortSettings some_settings()
+{
+    dcb::PortSettings settings;
+    dcb::Ets& ets = settings.ets.emplace();
+    ets.traffic_class[0] = {dcb::Selection::Ets, 40, {}};
+    ets.traffic_class[1] = {dcb::Selection::Ets, 60, Bandwidth::from_gbps(40)};
+    ets.class_of_priority = {0, 1, 0, 0, 0, 0, 0, 2};
+    settings.has_max_rates = true;
+    settings.apps = {{dcb::Selector::Dscp, 26, 1}};
+    settings.pfc.emplace().capacity = 8;
+    settings.pfc->lossless[1] = true;
+    settings.dcbx = dcb::Dcbx{.host = true, .firmware = false, .ieee = true, .cee = false};
+    return settings;
+}
+
+World world_with(const dcb::PortSettings& settings)
+{
+    World world = sample_world();
+    api::Port& port = world.devices.front().port_classes;
+    port = {.state = std::string(api::kPortRead), .netdev = "ens1f0np0", .driver = "mlx5_core"};
+    api::set_settings(port, settings);
+    port.read_at = 1'800'000'000;
+    port.last_change = {1'800'000'000, "the tool dcb, probably"};
+    return world;
+}
+
+std::string shown(const World& world)
+{
+    return render_port_classes(world.devices.front(), world.manager.levels, Colour::Off);
+}
+
+TEST(PortClassesScreen, ALineForEachLevelWithADscp)
+{
+    expect_golden("ctl/port-classes.txt", shown(world_with(some_settings())));
+}
+
+TEST(PortClassesScreen, IsPartOfStatusAndOfTheDevice)
+{
+    const World world = world_with(some_settings());
+    const std::string text = shown(world);
+    EXPECT_THAT(render_status(world, {}, Colour::Off), HasSubstr(text));
+    EXPECT_THAT(render_device(world.devices.front(), Colour::Off, world.manager.levels), HasSubstr(text));
+}
+
+TEST(PortClassesScreen, AsJson)
+{
+    const World world = world_with(some_settings());
+    Json json = Json::object();
+    set_port_classes(json, world.devices.front(), world.manager.levels);
+    expect_golden("ctl/port-classes.json", to_text(json));
+    EXPECT_EQ(status_json(world, {}).at("devices").at(0).at("port-classes"), json.at("port-classes"));
+    EXPECT_EQ(
+        devices_json({&world.devices.front()}, nullptr, world.manager.levels).at("devices").at(0).at("port-classes"),
+        json.at("port-classes"));
+}
+
+TEST(PortClassesScreen, OfADriverThatHasOnlyPriorities)
+{
+    dcb::PortSettings settings = some_settings();
+    settings.ets.reset();
+    settings.pfc.reset();
+    settings.apps.clear();
+    const std::string text = shown(world_with(settings));
+    EXPECT_THAT(text, HasSubstr("trust pcp"));
+    EXPECT_THAT(text, Not(HasSubstr("%")));
+    EXPECT_THAT(text, Not(HasSubstr("yes")));
+}
+
+TEST(PortClassesScreen, StrictAndTheOtherKinds)
+{
+    EXPECT_EQ(in_words(dcb::TrafficClass{dcb::Selection::Strict, 0, {}}), "strict");
+    EXPECT_EQ(in_words(dcb::TrafficClass{dcb::Selection::Strict, 0, Bandwidth::from_gbps(1)}),
+              "strict, at most 1 Gbit/s");
+    EXPECT_EQ(in_words(dcb::TrafficClass{dcb::Selection::CreditBasedShaper, 0, {}}), "credit-based");
+    EXPECT_EQ(in_words(dcb::TrafficClass{dcb::Selection::Vendor, 0, {}}), "as the vendor does");
+    EXPECT_EQ(in_words(std::nullopt), "-");
+}
+
+TEST(PortClassesScreen, NothingWhereThereIsNothing)
+{
+    World world = sample_world();
+    for (const char* state : {"", "off", "none"}) {
+        world.devices.front().port_classes = {.state = state, .reason = "its link layer is InfiniBand"};
+        EXPECT_EQ(shown(world), "") << state;
+        EXPECT_THAT(find_problems(world), IsEmpty()) << state;
+    }
+    EXPECT_TRUE(status_json(world, {}).at("devices").at(0).contains("port-classes"));
+    world.devices.front().port_classes = {};
+    EXPECT_FALSE(status_json(world, {}).at("devices").at(0).contains("port-classes")) << "an older daemon";
+}
+
+TEST(PortClassesScreen, AFailureIsShown)
+{
+    World world = sample_world();
+    world.devices.front().port_classes = {
+        .state = "failed", .reason = "the kernel\x1b has not answered", .netdev = "eth0"};
+    EXPECT_EQ(shown(world), "traffic classes of eth0: the kernel\\x1b has not answered\n");
+    const auto problems = find_problems(world);
+    ASSERT_EQ(problems.size(), 1U);
+    EXPECT_FALSE(problems[0].is_error);
+    EXPECT_THAT(problems[0].what, HasSubstr("mlx5_0/1: the traffic classes of eth0 cannot be read"));
+    world.devices.front().port_classes.state = "pending";
+    EXPECT_EQ(shown(world), "traffic classes of eth0: the kernel has not answered yet\n");
+    EXPECT_THAT(find_problems(world), IsEmpty());
+}
+
+// Level rpc has DSCP 26; here its packets have a lossy priority, while another one is lossless.
+TEST(PortClassesScreen, TheLintIsGivenWhatThePolicySays)
+{
+    dcb::PortSettings settings = some_settings();
+    settings.apps = {{dcb::Selector::Dscp, 26, 7}};
+    World world = world_with(settings);
+    const auto port = interface_of(world.devices.front(), world.manager.levels);
+    ASSERT_TRUE(port);
+    EXPECT_EQ(port->name, "ens1f0np0");
+    EXPECT_EQ(port->driver, "mlx5_core");
+    EXPECT_EQ(port->settings, settings);
+    ASSERT_EQ(port->root_children.size(), 2U);
+    EXPECT_EQ(port->root_children[1].name, "/tenants");
+    EXPECT_EQ(port->root_children[1].max_rate, Bandwidth::from_gbps(80));
+    ASSERT_EQ(port->levels.size(), 3U);
+    EXPECT_EQ(port->levels[1].name, "rpc");
+    EXPECT_EQ(port->levels[1].traffic_class, 104);
+    EXPECT_EQ(port->levels[1].root_child, "/tenants");
+    EXPECT_EQ(port->levels[2].root_child, "/bulk");
+
+    world.devices.front().lint = port_lint::lint(std::vector{*port});
+    ASSERT_FALSE(world.devices.front().lint.empty());
+    const auto& finding = world.devices.front().lint.front();
+    const auto problems = find_problems(world);
+    ASSERT_EQ(problems.size(), world.devices.front().lint.size());
+    EXPECT_FALSE(problems[0].is_error);
+    EXPECT_THAT(problems[0].what, HasSubstr("mlx5_0/1: " + finding.what));
+    EXPECT_THAT(problems[0].advice, HasSubstr(finding.command));
+    EXPECT_FALSE(interface_of(sample_world().devices.front(), world.manager.levels)) << "nothing was read";
+}
+
+}    // namespace
+}    // namespace rdmaqos::ctl

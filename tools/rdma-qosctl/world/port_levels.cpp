@@ -1,0 +1,111 @@
+#include "tools/rdma-qosctl/world/port_levels.h"
+
+#include <fmt/format.h>
+
+#include "policy/model/traffic_class.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+PortLevel port_level(const dcb::PortSettings& settings, std::string level, std::uint8_t dscp)
+{
+    PortLevel result{
+        std::move(level), dscp, dcb::priority_of_dscp(settings, dscp), dcb::class_of_dscp(settings, dscp), {}, {}};
+    if (settings.ets) {
+        result.scheduling = settings.ets->traffic_class.at(result.traffic_class);
+    }
+    if (settings.pfc) {
+        result.lossless = settings.pfc->lossless.at(result.priority);
+    }
+    return result;
+}
+
+// Of "/tenants/rpc": "/tenants", which is a child of the root.
+std::string root_child_of(const std::string& class_path)
+{
+    return class_path.empty() ? "" : class_path.substr(0, class_path.find('/', 1));
+}
+
+// Those for other devices have no class in the tree of this one.
+bool is_meant_for(const api::Level& level, const DeviceView& device)
+{
+    return level.devices.empty() || [&] {
+        for (const auto& element : device.tree) {
+            if (element.path == level.class_path) {
+                return true;
+            }
+        }
+        return false;
+    }();
+}
+
+}    // namespace
+
+std::vector<PortLevel> port_levels(const DeviceView& device, const std::vector<api::Level>& levels)
+{
+    const auto settings = api::settings_of(device.port_classes);
+    std::vector<PortLevel> result;
+    if (!settings) {
+        return result;
+    }
+    for (const auto& level : levels) {
+        if (level.traffic_class && is_meant_for(level, device)) {
+            result.push_back(port_level(*settings, level.name, dscp_of(*level.traffic_class)));
+        }
+    }
+    result.push_back(port_level(*settings, "", 0));
+    return result;
+}
+
+std::string in_words(const std::optional<dcb::TrafficClass>& scheduling)
+{
+    if (!scheduling) {
+        return "-";
+    }
+    std::string text;
+    switch (scheduling->selection) {
+    case dcb::Selection::Ets:
+        text = fmt::format("{} %", scheduling->weight);
+        break;
+    case dcb::Selection::Strict:
+        text = "strict";
+        break;
+    case dcb::Selection::CreditBasedShaper:
+        text = "credit-based";
+        break;
+    case dcb::Selection::Vendor:
+        text = "as the vendor does";
+        break;
+    }
+    return scheduling->max_rate ? fmt::format("{}, at most {}", text, to_string(*scheduling->max_rate)) : text;
+}
+
+std::optional<port_lint::Interface> interface_of(const DeviceView& device, const std::vector<api::Level>& levels)
+{
+    auto settings = api::settings_of(device.port_classes);
+    if (!settings) {
+        return std::nullopt;
+    }
+    port_lint::Interface port;
+    port.name = device.port_classes.netdev;
+    port.driver = device.port_classes.driver;
+    port.link_speed = device.link_speed;
+    port.settings = std::move(*settings);
+    port.rdma.device = device.name;
+    port.rdma.port = device.port;
+    for (const auto& element : device.tree) {
+        if (element.parent == "/") {
+            port.root_children.push_back(
+                {element.path, element.requested.share, element.requested.min_rate, element.max_rate});
+        }
+    }
+    for (const auto& level : levels) {
+        if (is_meant_for(level, device)) {
+            port.levels.push_back(
+                {level.name, level.traffic_class, root_child_of(level.class_path), level.min_rate, level.max_rate});
+        }
+    }
+    return port;
+}
+
+}    // namespace rdmaqos::ctl

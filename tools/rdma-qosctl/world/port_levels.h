@@ -1,0 +1,37 @@
+// What the traffic classes of a device's port are to the levels of the policy: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/api/policy.h"
+#include "lib/dcb/port_settings.h"
+#include "lib/port_lint/values.h"
+#include "tools/rdma-qosctl/world/views.h"
+
+namespace rdmaqos::ctl {
+
+// What packets of a level get on a port.
+struct PortLevel {
+    std::string level;    // empty: packets of DSCP 0, which are those of all programs that set none
+    std::uint8_t dscp = 0;
+    std::uint8_t priority = 0;
+    std::uint8_t traffic_class = 0;
+    std::optional<dcb::TrafficClass> scheduling;    // empty: the driver has no ETS
+    std::optional<bool> lossless;                   // empty: the driver has no PFC
+};
+
+// Of the levels that have a DSCP and are meant for this device, in their order; then of what has none. Empty: the
+// traffic classes of the port are not known.
+[[nodiscard]] std::vector<PortLevel> port_levels(const DeviceView& device, const std::vector<api::Level>& levels);
+
+// "70 %", "strict", "70 %, at most 40 Gbit/s"; "-": not known
+[[nodiscard]] std::string in_words(const std::optional<dcb::TrafficClass>& scheduling);
+
+// For lib/port_lint; without what only the host's files say of RDMA. Empty: the traffic classes are not known.
+[[nodiscard]] std::optional<port_lint::Interface> interface_of(const DeviceView& device,
+                                                               const std::vector<api::Level>& levels);
+
+}    // namespace rdmaqos::ctl
