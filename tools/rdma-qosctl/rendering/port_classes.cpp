@@ -1,11 +1,13 @@
 #include "tools/rdma-qosctl/rendering/port_classes.h"
 
+#include <chrono>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "lib/api/json.h"
 #include "lib/base/text.h"
-#include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/rendering/transient.h"
 #include "tools/rdma-qosctl/world/port_levels.h"
 
 namespace rdmaqos::ctl {
