@@ -10,6 +10,19 @@
 #include "lib/base/units.h"
 #include "lib/tree/element.h"
 
+namespace rdmaqos {
+
+// The child of the root that is above an element, or is it. No element: none.
+[[nodiscard]] inline ElementPath root_child_of(ElementPath path)
+{
+    while (!path.parent().empty() && !path.parent().is_root()) {
+        path = path.parent();
+    }
+    return path;
+}
+
+}    // namespace rdmaqos
+
 namespace rdmaqos::port_classes {
 
 // A level and the DSCP that its packets carry.

@@ -9,14 +9,6 @@
 namespace rdmaqos {
 namespace {
 
-ElementPath child_of_root_above(ElementPath path)
-{
-    while (!path.parent().is_root()) {
-        path = path.parent();
-    }
-    return path;
-}
-
 // Its tree has them as elements, nodes before levels; a level that is a child has the name of no node.
 bool is_strict(const Policy& policy, const ElementPath& child)
 {
@@ -53,7 +45,7 @@ port_classes::Requests port_class_requests(const Policy& policy, const DeviceNam
         }
         const ElementPath path = class_path(policy, level);
         if (!path.empty() && level.mode != Mode::Monitor && has_class(spec, path)) {
-            const auto child = std::ranges::find(requests.children, child_of_root_above(path),
+            const auto child = std::ranges::find(requests.children, root_child_of(path),
                                                  &port_classes::ClassRequest::path);
             child->levels.push_back({level.name, dscp});
         } else if (dscp) {

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "lib/base/text.h"
+#include "lib/tree/class_requests.h"
 #include "policy/model/lower.h"
 #include "tools/rdma-qosctl/offline/targets.h"
 
@@ -21,15 +22,6 @@ constexpr std::uint32_t kUnit = 64;                           // bytes of a weig
 constexpr std::uint8_t kMostWeight = 255;
 constexpr std::uint32_t kLargestPacket = 4096;
 constexpr std::uint32_t kSmallestPacket = kUnit;
-
-// The child of the root that is above this element, or is it.
-ElementPath root_child_of(ElementPath path)
-{
-    while (!path.parent().empty() && !path.parent().is_root()) {
-        path = path.parent();
-    }
-    return path;
-}
 
 struct Child {
     std::string name;

@@ -2,22 +2,11 @@
 
 #include <algorithm>
 
+#include "lib/tree/class_requests.h"
 #include "lib/tree/compile.h"
 #include "policy/model/lower.h"
 
 namespace rdmaqos::ctl {
-namespace {
-
-// The child of the root that is above this element, or is it.
-ElementPath root_child_of(ElementPath path)
-{
-    while (!path.parent().empty() && !path.parent().is_root()) {
-        path = path.parent();
-    }
-    return path;
-}
-
-}    // namespace
 
 void set_demands(port_lint::Interface& port, const Policy& policy, const DeviceNames& device)
 {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/tree/class_requests.h"
 #include "policy/model/traffic_class.h"
 
 namespace rdmaqos::ctl {
@@ -18,12 +19,6 @@ PortLevel port_level(const dcb::PortSettings& settings, std::string level, std::
         result.lossless = settings.pfc->lossless.at(result.priority);
     }
     return result;
-}
-
-// Of "/tenants/rpc": "/tenants", which is a child of the root.
-std::string root_child_of(const std::string& class_path)
-{
-    return class_path.empty() ? "" : class_path.substr(0, class_path.find('/', 1));
 }
 
 // Those for other devices have no class in the tree of this one.
@@ -95,14 +90,15 @@ std::optional<port_lint::Interface> interface_of(const DeviceView& device, const
     port.rdma.port = device.port;
     for (const auto& element : device.tree) {
         if (element.parent == "/") {
-            port.root_children.push_back(
-                {element.path, element.requested.share, element.requested.min_rate, element.max_rate});
+            port.root_children.push_back({std::string(ElementPath(element.path).name()), element.requested.share,
+                                          element.requested.min_rate, element.max_rate});
         }
     }
     for (const auto& level : levels) {
         if (is_meant_for(level, device)) {
-            port.levels.push_back(
-                {level.name, level.traffic_class, root_child_of(level.class_path), level.min_rate, level.max_rate});
+            port.levels.push_back({level.name, level.traffic_class,
+                                   std::string(root_child_of(ElementPath(level.class_path)).name()), level.min_rate,
+                                   level.max_rate});
         }
     }
     return port;
