@@ -7,7 +7,7 @@
 #include <string>
 
 #include "daemon/model/port_status.h"
-#include "daemon/port_classes/port_classes.h"
+#include "daemon/port_classes/port_reader.h"
 #include "daemon/service/context.h"
 #include "daemon/service/device_table.h"
 #include "daemon/service/observer.h"
@@ -38,7 +38,7 @@ private:
     ServiceContext& context_;
     const PolicyInForce& policy_;
     const DeviceTable& devices_;
-    PortClasses classes_;
+    PortReader classes_;
 };
 
 }    // namespace rdmaqos

@@ -53,7 +53,7 @@ protected:
     // Runs the timers that are due, and waits for this many readings of the interface, answers included.
     void read(int times, const std::string& netdev = "eth0")
     {
-        loop.advance(PortClasses::kSettle);
+        loop.advance(PortReader::kSettle);
         EXPECT_TRUE(loop.run_until([&] { return ports->reads(netdev) >= times; }));
         loop.run_until_rest();
     }

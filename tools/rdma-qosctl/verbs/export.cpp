@@ -5,9 +5,15 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "lib/base/try.h"
+#include "lib/dcb/port.h"
+#include "lib/port_classes/commands.h"
+#include "lib/port_lint/rdma_facts.h"
+#include "tools/rdma-qosctl/offline/dcb_export.h"
 #include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/offline/opensm_qos.h"
 #include "tools/rdma-qosctl/output/json.h"
@@ -52,7 +58,68 @@ Result<ExitStatus> export_opensm(const Context& context, const ExportOpensmOptio
     return ExitStatus::Ok;
 }
 
+struct ExportDcbOptions {
+    std::vector<std::string> files;
+    std::string interface;
+};
+
+void add_options(CLI::App& command, ExportDcbOptions& options)
+{
+    command.add_option("FILE", options.files, "Policy files; none: those of the host")->check(policy_file());
+    command.add_option("--interface", options.interface, "Only of this network interface")->type_name("NAME");
+}
+
+std::string no_port(const std::string& interface)
+{
+    return interface.empty() ? "this host has no RoCE port"
+                             : fmt::format("{} is no RoCE port of this host; see `rdma link`", interface);
+}
+
+Result<ExitStatus> export_dcb(const Context& context, const ExportDcbOptions& options)
+{
+    const auto policy = TRY(require_policy(options.files, context.root));
+    dcb::KernelTransport kernel;
+    Json ports = Json::array();
+    std::string text;
+    std::vector<std::string> unread;
+    for (const auto& [port, pci_address] : port_lint::find_ports(context.root.empty() ? "/" : context.root)) {
+        if (!options.interface.empty() && port.name != options.interface) {
+            continue;
+        }
+        const auto settings = dcb::read_port(kernel, port.name);
+        if (!settings) {
+            unread.push_back(fmt::format("{}: {}", port.name, to_string(settings.error())));
+            continue;
+        }
+        const PortExport exported = export_port(*policy,
+                                                {port.rdma.device, port.rdma.port, port.name, pci_address,
+                                                 LinkLayer::Ethernet, port.link_speed.value_or(Bandwidth{})},
+                                                port.driver, *settings);
+        text += (text.empty() ? "" : "\n") + to_script(exported);
+        ports.push_back({{"interface", port.name},
+                         {"commands", port_classes::dcb_commands(port.name, exported.steps)},
+                         {"script", to_script(exported)}});
+    }
+    if (ports.empty()) {
+        return fail(ErrorCode::UnknownDevice,
+                    unread.empty() ? no_port(options.interface) : fmt::format("{}", fmt::join(unread, "; ")));
+    }
+    for (const std::string& why : unread) {
+        text += "\n# " + why + "\n";
+    }
+    print(context.json ? to_text({{"revision", policy->revision}, {"ports", std::move(ports)}, {"unread", unread}})
+                       : text);
+    return ExitStatus::Ok;
+}
+
 constexpr Verb kPartsOfExport[] = {
+    {
+        .name = "dcb",
+        .summary = "Print commands of dcb(8) that divide the host's RoCE ports as the policy divides a NIC",
+        .examples = "  rdma-qosctl export dcb\n"
+                    "  rdma-qosctl export dcb new.yaml --interface ens1f0np0 | sh -e",
+        .prepare = with_options<ExportDcbOptions, add_options, export_dcb>,
+    },
     {
         .name = "opensm",
         .summary = "Print lines of opensm.conf that divide the fabric's links as the policy divides a NIC",
@@ -66,8 +133,9 @@ constexpr Verb kPartsOfExport[] = {
 
 extern const Verb kExportVerb{
     .name = "export",
-    .summary = "Print the policy as settings of other programs: OpenSM's virtual lanes",
-    .examples = "  rdma-qosctl export opensm",
+    .summary = "Print the policy as settings of other programs: traffic classes of dcb(8), virtual lanes of OpenSM",
+    .examples = "  rdma-qosctl export dcb\n"
+                "  rdma-qosctl export opensm",
     .parts = kPartsOfExport,
 };
 

@@ -1,4 +1,4 @@
-#include "daemon/port_classes/port_classes.h"
+#include "daemon/port_classes/port_reader.h"
 
 #include <utility>
 
@@ -8,15 +8,14 @@
 
 namespace rdmaqos {
 
-PortClasses::PortClasses(Executor& loop, PortClassesOptions options,
-                         std::function<void(const std::string& key)> changed)
+PortReader::PortReader(Executor& loop, PortClassesOptions options, std::function<void(const std::string& key)> changed)
     : loop_(loop), options_(std::move(options)), changed_(std::move(changed)), calls_(loop)
 {
 }
 
-PortClasses::~PortClasses() = default;
+PortReader::~PortReader() = default;
 
-void PortClasses::set(PortClassesSetting setting, std::chrono::milliseconds interval)
+void PortReader::set(PortClassesSetting setting, std::chrono::milliseconds interval)
 {
     const bool was_off = std::exchange(setting_, setting) == PortClassesSetting::Off;
     const bool is_off = setting_ == PortClassesSetting::Off;
@@ -41,7 +40,7 @@ void PortClasses::set(PortClassesSetting setting, std::chrono::milliseconds inte
     }
 }
 
-void PortClasses::follow(const std::string& key, const std::string& netdev, const std::string& reason)
+void PortReader::follow(const std::string& key, const std::string& netdev, const std::string& reason)
 {
     const auto [found, is_new] = ports_.try_emplace(key);
     Port& port = found->second;
@@ -52,19 +51,19 @@ void PortClasses::follow(const std::string& key, const std::string& netdev, cons
     }
 }
 
-void PortClasses::forget(const std::string& key)
+void PortReader::forget(const std::string& key)
 {
     ports_.erase(key);
 }
 
-PortStatus PortClasses::status(const std::string& key) const
+PortStatus PortReader::status(const std::string& key) const
 {
     const auto found = ports_.find(key);
     return found == ports_.end() ? PortStatus() : found->second.status;
 }
 
 // Whatever was known of it is of another interface, or too old.
-void PortClasses::begin(const std::string& key, Port& port)
+void PortReader::begin(const std::string& key, Port& port)
 {
     port.number = 0;
     port.due_again = false;
@@ -84,7 +83,7 @@ void PortClasses::begin(const std::string& key, Port& port)
     set_status(key, port, std::move(status));
 }
 
-void PortClasses::take(const PortNotice& notice)
+void PortReader::take(const PortNotice& notice)
 {
     for (auto& [key, port] : ports_) {
         if (port.netdev.empty() || (!notice.netdev.empty() && notice.netdev != port.netdev)) {
@@ -99,7 +98,7 @@ void PortClasses::take(const PortNotice& notice)
     }
 }
 
-void PortClasses::read_soon(const std::string& key, Port& port, Duration delay)
+void PortReader::read_soon(const std::string& key, Port& port, Duration delay)
 {
     if (port.number != 0) {
         port.due_again = true;
@@ -108,7 +107,7 @@ void PortClasses::read_soon(const std::string& key, Port& port, Duration delay)
     }
 }
 
-void PortClasses::read(const std::string& key)
+void PortReader::read(const std::string& key)
 {
     Port& port = ports_.at(key);
     port.settling = nullptr;
@@ -126,7 +125,7 @@ void PortClasses::read(const std::string& key)
         [this, key, number = port.number](const Result<PortAnswer>& answer) { take_answer(key, number, answer); });
 }
 
-void PortClasses::take_answer(const std::string& key, std::uint64_t number, const Result<PortAnswer>& answer)
+void PortReader::take_answer(const std::string& key, std::uint64_t number, const Result<PortAnswer>& answer)
 {
     const auto found = ports_.find(key);
     if (found == ports_.end() || found->second.number != number) {
@@ -154,7 +153,7 @@ void PortClasses::take_answer(const std::string& key, std::uint64_t number, cons
     set_status(key, port, std::move(status));
 }
 
-void PortClasses::set_status(const std::string& key, Port& port, PortStatus status)
+void PortReader::set_status(const std::string& key, Port& port, PortStatus status)
 {
     const PortStatus before = std::exchange(port.status, std::move(status));
     const bool fails = port.status.reading == PortReading::Failed;
@@ -177,7 +176,7 @@ void PortClasses::set_status(const std::string& key, Port& port, PortStatus stat
     }
 }
 
-void PortClasses::arm_round()
+void PortReader::arm_round()
 {
     next_round_ = loop_.after(interval_, [this] {
         for (auto& [key, port] : ports_) {

@@ -1,5 +1,5 @@
 // The traffic classes of ports: when they are read, and what is said of them.
-#include "daemon/port_classes/port_classes.h"
+#include "daemon/port_classes/port_reader.h"
 
 #include <chrono>
 #include <optional>
@@ -45,7 +45,7 @@ protected:
     // Runs the timers that are due, and waits for this many readings of the interface, their answers included.
     void read(int times, const std::string& netdev = "eth0")
     {
-        loop.advance(PortClasses::kSettle);
+        loop.advance(PortReader::kSettle);
         EXPECT_TRUE(loop.run_until([&] { return kernel->reads(netdev) >= times; }));
         loop.run_until_rest();
     }
@@ -55,7 +55,7 @@ protected:
     test::Gate gate;
     int now = 1000;
     int changes = 0;
-    std::optional<PortClasses> ports;
+    std::optional<PortReader> ports;
 };
 
 TEST_F(ReadPorts, WhenAPortComes)
@@ -70,7 +70,7 @@ TEST_F(ReadPorts, WhenAPortComes)
                                     .settings = test::three_classes(),
                                     .read_at = WallTime(1000s)}));
     ports->follow("mlx5_0/1", "eth0", "");
-    loop.advance(PortClasses::kSettle);
+    loop.advance(PortReader::kSettle);
     loop.run_until_rest();
     EXPECT_EQ(kernel->reads("eth0"), 1) << "it is the same";
     EXPECT_EQ(ports->status("mlx5_9/1"), PortStatus()) << "there is no such device";
@@ -94,7 +94,7 @@ TEST_F(ReadPorts, AgainWhenTheKernelNotifies)
     EXPECT_EQ(status().settings, other);
     EXPECT_EQ(status().last_change, (PortChange{WallTime(2000s), "the tool dcb"}));
     EXPECT_EQ(changes, 2) << "that somebody has written, and what is there now";
-    loop.advance(PortClasses::kSettle);
+    loop.advance(PortReader::kSettle);
     loop.run_until_rest();
     EXPECT_EQ(kernel->reads("eth0"), 2) << "a thousand notices are one reading";
 }
@@ -110,11 +110,11 @@ TEST_F(ReadPorts, OnceMoreForWhatComesDuringAReading)
         kernel->notify({"", ""});
     }
     EXPECT_FALSE(status().last_change) << "nobody knows of whom they were";
-    loop.advance(PortClasses::kSettle);
+    loop.advance(PortReader::kSettle);
     gate.open();
     EXPECT_TRUE(loop.run_until([&] { return status().reading == PortReading::Read; }));
     read(2);
-    loop.advance(PortClasses::kSettle);
+    loop.advance(PortReader::kSettle);
     loop.run_until_rest();
     EXPECT_EQ(kernel->reads("eth0"), 2);
 }
@@ -170,7 +170,7 @@ TEST_F(ReadPorts, AndSayThatTheKernelIsSilent)
     loop.advance(0s);
     gate.wait_until_it_holds();
     EXPECT_EQ(status().reading, PortReading::Pending);
-    loop.advance(PortClasses::kPatience);
+    loop.advance(PortReader::kPatience);
     EXPECT_EQ(status().reading, PortReading::Failed);
     EXPECT_THAT(status().reason, HasSubstr("has not answered for 5 s"));
     gate.open();
@@ -191,7 +191,7 @@ TEST_F(ReadPorts, NotWhereThereIsNone)
     read(2, "eth2");
     EXPECT_EQ(kernel->reads(""), 0);
 
-    PortClasses simulated(loop, {}, [](const std::string&) {});
+    PortReader simulated(loop, {}, [](const std::string&) {});
     simulated.set(PortClassesSetting::Report, kInterval);
     simulated.follow("mlx5_0/1", "eth0", "");
     EXPECT_EQ(simulated.status("mlx5_0/1").reading, PortReading::None);
@@ -259,7 +259,7 @@ TEST_F(ReadPorts, NotOfADeviceThatHasGone)
     gate.open();
     read(1);
     EXPECT_EQ(status(), PortStatus());
-    loop.advance(PortClasses::kPatience);
+    loop.advance(PortReader::kPatience);
     EXPECT_EQ(changes, 0);
 }
 

@@ -34,7 +34,7 @@ struct PortClassesOptions {
     std::function<WallTime()> wall_clock = std::chrono::system_clock::now;
 };
 
-class PortClasses {
+class PortReader {
 public:
     // Several notices that come at a time lead to one reading.
     static constexpr auto kSettle = std::chrono::milliseconds(100);
@@ -42,10 +42,10 @@ public:
     static constexpr auto kPatience = std::chrono::seconds(5);
 
     // `changed` gets the key of a port whose status is another one. `loop` must outlive this.
-    PortClasses(Executor& loop, PortClassesOptions options, std::function<void(const std::string& key)> changed);
-    ~PortClasses();
-    PortClasses(const PortClasses&) = delete;
-    PortClasses& operator=(const PortClasses&) = delete;
+    PortReader(Executor& loop, PortClassesOptions options, std::function<void(const std::string& key)> changed);
+    ~PortReader();
+    PortReader(const PortReader&) = delete;
+    PortReader& operator=(const PortReader&) = delete;
 
     // What the settings say now.
     void set(PortClassesSetting setting, std::chrono::milliseconds interval);
