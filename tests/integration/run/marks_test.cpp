@@ -134,8 +134,8 @@ TEST(RunMarks, InfiniBandConnectsToALidOfTheFabricFile)
 
 TEST(RunMarks, InfiniBandLeavesTheServiceLevelOutOfTheEnvironment)
 {
-    EXPECT_TRUE(run::links_of_host().infiniband);
-    EXPECT_FALSE(run::links_of_host().ethernet);
+    EXPECT_TRUE(marks::links_of_host().infiniband);
+    EXPECT_FALSE(marks::links_of_host().ethernet);
     const Daemon daemon(with_levels());
     Launched kept(daemon.root(), {"--level", "rpc", "--print-env"}, {});
     EXPECT_EQ(kept.ended(), 0);
