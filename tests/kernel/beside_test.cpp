@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/signal_process.h"
 #include "tests/kernel/firmware.h"
 #include "tests/nic_mlx5/program.h"
 #include "tests/support/ctl.h"
@@ -181,7 +182,7 @@ protected:
     void TearDown() override
     {
         if (lldpad > 0) {
-            kill(lldpad, SIGTERM);
+            signal_process(lldpad, SIGTERM);
             waitpid(lldpad, nullptr, 0);
             put_classes_back();
             Beside::TearDown();
@@ -238,7 +239,7 @@ TEST_F(BesideLldpad, WritesNothingUntilItIsConfiguredThenAgainAndAgain)
     expect_undisturbed();
 
     // It leaves what it wrote.
-    kill(lldpad, SIGKILL);
+    signal_process(lldpad, SIGKILL);
     EXPECT_THAT(status(), HasSubstr("traffic class 0 gets 30 %, traffic class 1 gets 70 %"));
 }
 

@@ -134,8 +134,7 @@ std::uint8_t set_mode(DcbPort& port, Bytes value)
 
 std::shared_ptr<Device> device_of_interface(const std::vector<std::shared_ptr<Device>>& devices, Bytes name)
 {
-    const std::string wanted(reinterpret_cast<const char*>(name.data()),
-                             strnlen(reinterpret_cast<const char*>(name.data()), name.size()));
+    const std::string wanted(name.begin(), std::ranges::find(name, 0));
     const auto found = std::find_if(devices.begin(), devices.end(), [&](const auto& device) {
         return device->ports().front().netdev == wanted && !device->ports().front().infiniband &&
                device->firmware().presence() == DevicePresence::Present;

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "daemon/device/placement.h"
+#include "lib/base/signal_process.h"
 #include "lib/base/text.h"
 #include "lib/reconcile/reconciler.h"
 #include "policy/explain/changes.h"
@@ -312,7 +313,7 @@ public:
     ~Processes()
     {
         for (const pid_t child : children_) {
-            kill(child, SIGKILL);
+            signal_process(child, SIGKILL);
             waitpid(child, nullptr, 0);
         }
     }

@@ -19,7 +19,7 @@ constexpr const char* kPolicy = R"(version: 1
 qos-levels:
   - {name: DEFAULT}
   - {name: rpc, dscp: 26, schedule: {share: 70}}
-  - {name: bulk, dscp: 10, schedule: {share: 30, max-rate: 40gbit}}
+  - {name: bulk, dscp: 10, schedule: {share: 30, max-rate: 40Gbps}}
   - {name: logs, schedule: {share: 1}}
 )";
 

@@ -149,13 +149,13 @@ TEST(PortClassesScreen, TheLintIsGivenWhatThePolicySays)
     EXPECT_EQ(port->driver, "mlx5_core");
     EXPECT_EQ(port->settings, settings);
     ASSERT_EQ(port->root_children.size(), 2U);
-    EXPECT_EQ(port->root_children[1].name, "/tenants");
+    EXPECT_EQ(port->root_children[1].name, "tenants");
     EXPECT_EQ(port->root_children[1].max_rate, Bandwidth::from_gbps(80));
     ASSERT_EQ(port->levels.size(), 3U);
     EXPECT_EQ(port->levels[1].name, "rpc");
     EXPECT_EQ(port->levels[1].traffic_class, 104);
-    EXPECT_EQ(port->levels[1].root_child, "/tenants");
-    EXPECT_EQ(port->levels[2].root_child, "/bulk");
+    EXPECT_EQ(port->levels[1].root_child, "tenants");
+    EXPECT_EQ(port->levels[2].root_child, "bulk");
 
     world.devices.front().lint = port_lint::lint(std::vector{*port});
     ASSERT_FALSE(world.devices.front().lint.empty());
