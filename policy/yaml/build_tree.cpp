@@ -304,7 +304,7 @@ bool read_strict(Build& build, const Mapping& mapping, const std::string& name, 
     const Node& key = *find_key(mapping.node(), "strict");
     if (has_parent) {
         build.context.error(key, fmt::format("`strict` of `{}` needs a traffic class, and it has a `parent`", name),
-                            "only children of the root have traffic classes: omit `parent`, or this key");
+                            "only what has no `parent` has a traffic class: omit `parent`, or this key");
     } else if (!rate.max_rate && !rate.max_part) {
         build.context.warning(key, fmt::format("`strict` of `{}` can take the whole link", name),
                               "cap it with `max-rate`");
