@@ -415,6 +415,11 @@ void reload_broken_policy(World& world)
     world.reload_with(kPolicyFile, "version: 1\nqos-levels: 1\n");
 }
 
+void reload_without_port_classes(World& world)
+{
+    world.reload_with("etc/rdma-qos/rdma-qosd.yaml", "version: 1\nport-classes: off\n");
+}
+
 void reload_in_mode_monitor(World& world)
 {
     world.reload_with("etc/rdma-qos/rdma-qosd.yaml", "version: 1\nmode: monitor\n");
@@ -470,9 +475,11 @@ const std::vector<Row>& rows()
          }},
 
         {names::kDevice, "PortGUID", port(kPortGuid)},
-        {names::kDevice, "NetDev", port(kNetDev)},
+        // Whose traffic classes they are.
+        {names::kDevice, "NetDev", port(kNetDev), {"PortClasses"}},
+        {names::kDevice, "PortClasses", reload_without_port_classes},
         {names::kDevice, "Bond", port(kBond)},
-        {names::kDevice, "LinkLayer", port(kLinkLayer)},
+        {names::kDevice, "LinkLayer", port(kLinkLayer), {"PortClasses"}},
         {names::kDevice, "LinkUp", port(kLinkDown)},
         {names::kDevice, "LinkSpeed", port(kLinkSpeed)},
         // Every state has its reason.
