@@ -140,7 +140,7 @@ void check_max_rates(const Interface& port, Findings& findings)
 
 void check_shared_class(const Interface& port, Findings& findings)
 {
-    if (!has_priorities(port)) {
+    if (!has_priorities(port) || port.is_divided_by_tree) {
         return;
     }
     for (const auto& [traffic_class, there] : by_class(port)) {

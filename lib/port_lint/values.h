@@ -70,6 +70,8 @@ struct Interface {
     RdmaFacts rdma;
     std::vector<RootChild> root_children;
     std::vector<Level> levels;
+    // Attach mode `shared`: one scheduling tree divides the port among all processes, whatever its classes do.
+    bool is_divided_by_tree = false;
 };
 
 // Of one rule. All but `rule` and `interface` are for people: sentences without a full stop at the end.

@@ -71,6 +71,33 @@ TEST(PortClassesScreen, IsPartOfStatusAndOfTheDevice)
     EXPECT_THAT(render_device(world.devices.front(), Colour::Off, world.manager.levels), HasSubstr(text));
 }
 
+TEST(PortClassesScreen, NothingWhereNoLevelHasADscp)
+{
+    World world = world_with(some_settings());
+    for (auto& level : world.manager.levels) {
+        level.traffic_class.reset();
+    }
+    EXPECT_EQ(shown(world), "");
+}
+
+// One tree divides the port: levels in one traffic class get their shares all the same.
+TEST(PortClassesScreen, SharesInOneClassAreWorthKnowingWithoutACommonTree)
+{
+    dcb::PortSettings settings = some_settings();
+    settings.apps.clear();
+    World world = world_with(settings);
+    DeviceView& device = world.devices.front();
+    const auto names_shared_class = [&] {
+        const auto port = interface_of(device, world.manager.levels);
+        const auto findings = port_lint::lint(std::vector{port.value()});
+        return std::ranges::any_of(findings, [](const auto& each) { return each.rule == "shared-class"; });
+    };
+    device.attach_mode = "per-process";
+    EXPECT_TRUE(names_shared_class());
+    device.attach_mode = "shared";
+    EXPECT_FALSE(names_shared_class());
+}
+
 TEST(PortClassesScreen, AsJson)
 {
     const World world = world_with(some_settings());

@@ -48,7 +48,9 @@ std::vector<PortLevel> port_levels(const DeviceView& device, const std::vector<a
             result.push_back(port_level(*settings, level.name, dscp_of(*level.traffic_class)));
         }
     }
-    result.push_back(port_level(*settings, "", 0));
+    if (!result.empty()) {
+        result.push_back(port_level(*settings, "", 0));
+    }
     return result;
 }
 
@@ -88,6 +90,7 @@ std::optional<port_lint::Interface> interface_of(const DeviceView& device, const
     port.settings = std::move(*settings);
     port.rdma.device = device.name;
     port.rdma.port = device.port;
+    port.is_divided_by_tree = device.attach_mode == "shared";
     for (const auto& element : device.tree) {
         if (element.parent == "/") {
             port.root_children.push_back({std::string(ElementPath(element.path).name()), element.requested.share,

@@ -23,8 +23,8 @@ struct PortLevel {
     std::optional<bool> lossless;                   // empty: the driver has no PFC
 };
 
-// Of the levels that have a DSCP and are meant for this device, in their order; then of what has none. Empty: the
-// traffic classes of the port are not known.
+// Of the levels that have a DSCP and are meant for this device, in their order; then of what has none. Empty: no level
+// has one, or the traffic classes of the port are not known.
 [[nodiscard]] std::vector<PortLevel> port_levels(const DeviceView& device, const std::vector<api::Level>& levels);
 
 // "70 %", "strict", "70 %, at most 40 Gbit/s"; "-": not known
