@@ -84,7 +84,9 @@ protected:
     void TearDown() override
     {
         expect_undisturbed();
-        EXPECT_THAT(status(), Not(HasSubstr(interface + ":"))) << "something is left";
+        for (const char* shaper : {"ETS divides ", "DCB limits ", "tx_maxrate limits send queues of "}) {
+            EXPECT_THAT(status(), Not(HasSubstr(shaper + interface + ":"))) << "something is left";
+        }
     }
 
     // In a shell; {} is the interface. Whether it exits with 0.
