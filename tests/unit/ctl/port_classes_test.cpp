@@ -87,6 +87,10 @@ TEST(PortClassesScreen, SharesInOneClassAreWorthKnowingWithoutACommonTree)
     settings.apps.clear();
     World world = world_with(settings);
     DeviceView& device = world.devices.front();
+    std::uint32_t share = 0;
+    for (auto& element : device.tree) {
+        element.requested.share = ++share;
+    }
     const auto names_shared_class = [&] {
         const auto port = interface_of(device, world.manager.levels);
         const auto findings = port_lint::lint(std::vector{port.value()});
