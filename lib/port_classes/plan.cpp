@@ -267,7 +267,7 @@ private:
             return;
         }
         if (cap) {
-            const Bandwidth lowest = rules_.max_rates->ranges.front().step;
+            const Bandwidth lowest = rules_.max_rates->front().step;
             const auto rounded = rounded_down(*rules_.max_rates, *cap);
             class_of(index).max_rate = rounded.value_or(lowest);
             if (group.children.size() == 1 && !rounded) {
@@ -301,7 +301,7 @@ private:
         if (rounded == cap) {
             return;
         }
-        const std::string why = rounded == rules_.max_rates->ranges.back().up_to
+        const std::string why = rounded == rules_.max_rates->back().up_to
                                     ? "the largest maximum rate of a traffic class"
                                     : "maximum rates of traffic classes have steps, and are rounded down";
         if (in_kbps(rounded) < (1 - kTolerated) * in_kbps(cap)) {

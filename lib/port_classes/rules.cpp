@@ -3,6 +3,7 @@
 #include <algorithm>
 
 namespace rdmaqos::port_classes {
+
 Rules rules_of(const dcb::Driver* driver)
 {
     Rules rules;
@@ -24,10 +25,7 @@ Rules rules_of(const dcb::Driver* driver)
     rules.unlisted_unknown = driver->unlisted_dscp_unknown;
     rules.host_dcbx = driver->host_dcbx;
     if (driver->max_rates == dcb::Access::Write && !driver->rate_steps.empty()) {
-        rules.max_rates.emplace();
-        for (const dcb::RateStep& step : driver->rate_steps) {
-            rules.max_rates->ranges.push_back({step.up_to, step.step});
-        }
+        rules.max_rates = driver->rate_steps;
     }
     rules.disrupts = driver->disrupts;
     return rules;
@@ -36,7 +34,7 @@ Rules rules_of(const dcb::Driver* driver)
 std::optional<Bandwidth> rounded_down(const RateSteps& steps, Bandwidth rate)
 {
     Bandwidth below;    // the largest rate of the ranges that were passed
-    for (const RateSteps::Range& range : steps.ranges) {
+    for (const dcb::RateStep& range : steps) {
         if (rate <= range.up_to) {
             const std::uint64_t step = range.step.kbps();
             const Bandwidth rounded = Bandwidth::from_kbps(rate.kbps() / step * step);

@@ -3,26 +3,16 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "lib/base/units.h"
 #include "lib/dcb/driver.h"
 
 namespace rdmaqos::port_classes {
 
-// Maximum rates of classes are multiples of a step, which grows with the rate.
-struct RateSteps {
-    struct Range {
-        Bandwidth up_to;    // the largest rate of this range
-        Bandwidth step;
-
-        friend bool operator==(const Range&, const Range&) = default;
-    };
-    std::vector<Range> ranges;    // ascending, not empty; the last one ends with the largest rate of all
-
-    friend bool operator==(const RateSteps&, const RateSteps&) = default;
-};
+// Maximum rates of classes are multiples of a step, which grows with the rate. Not empty.
+using RateSteps = std::span<const dcb::RateStep>;
 
 struct Rules {
     std::string driver;    // "mlx5_core"; empty: not known
