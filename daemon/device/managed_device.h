@@ -198,7 +198,7 @@ private:
     const Clock& clock_;
     DeviceListener& listener_;
     std::uint64_t changes_ = 0;      // of the book
-    bool whole_tree_next_ = true;    // the worker may not have the tree that changes are told of
+    bool whole_tree_next_ = true;    // the worker may not have the tree that a difference refers to
     std::multiset<std::pair<SessionId, std::uint32_t>> waiting_;    // for admission
     AffectedSessions affected_;
     std::unique_ptr<Timer> retry_timer_;

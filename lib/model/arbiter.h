@@ -112,7 +112,7 @@ private:
         std::size_t backlogged = 0;    // flows below it
         std::uint64_t bytes = 0;       // sent below it
 
-        // Another one begins anew.
+        // Another one starts from zero.
         void set_cap(std::optional<Bandwidth> to, Time now);
     };
     struct Node;
