@@ -8,6 +8,13 @@
 
 namespace rdmaqos::ctl {
 
+DeviceNames names_of_port(const port_lint::FoundPort& port)
+{
+    const port_lint::Interface& interface = port.interface;
+    return {interface.rdma.device, interface.rdma.port, interface.name,
+            port.pci_address,      LinkLayer::Ethernet, interface.link_speed.value_or(Bandwidth{})};
+}
+
 void set_demands(port_lint::Interface& port, const Policy& policy, const DeviceNames& device)
 {
     const TreeSpec spec = with_absolute_rates(to_tree_spec(policy, device), port.link_speed.value_or(Bandwidth{}));

@@ -151,9 +151,7 @@ CheckedPorts check_ports(const Policy& policy, const std::string& root)
         }
         port.settings = std::move(*settings);
         port.rdma.sent = port_lint::sent_bytes(port_lint::read_counters(port.name));
-        set_demands(port, policy,
-                    {port.rdma.device, port.rdma.port, port.name, found.pci_address, LinkLayer::Ethernet,
-                     port.link_speed.value_or(Bandwidth{})});
+        set_demands(port, policy, names_of_port(found));
         checked.interfaces.push_back(port.name);
         host.push_back(std::move(port));
     }

@@ -16,6 +16,7 @@
 #include "tools/rdma-qosctl/offline/dcb_export.h"
 #include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/offline/opensm_qos.h"
+#include "tools/rdma-qosctl/offline/port_demands.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 
@@ -82,7 +83,8 @@ Result<ExitStatus> export_dcb(const Context& context, const ExportDcbOptions& op
     Json ports = Json::array();
     std::string text;
     std::vector<std::string> unread;
-    for (const auto& [port, pci_address] : port_lint::find_ports(context.root.empty() ? "/" : context.root)) {
+    for (const port_lint::FoundPort& found : port_lint::find_ports(context.root.empty() ? "/" : context.root)) {
+        const port_lint::Interface& port = found.interface;
         if (!options.interface.empty() && port.name != options.interface) {
             continue;
         }
@@ -91,10 +93,7 @@ Result<ExitStatus> export_dcb(const Context& context, const ExportDcbOptions& op
             unread.push_back(fmt::format("{}: {}", port.name, to_string(settings.error())));
             continue;
         }
-        const PortExport exported = export_port(*policy,
-                                                {port.rdma.device, port.rdma.port, port.name, pci_address,
-                                                 LinkLayer::Ethernet, port.link_speed.value_or(Bandwidth{})},
-                                                port.driver, *settings);
+        const PortExport exported = export_port(*policy, names_of_port(found), port.driver, *settings);
         text += (text.empty() ? "" : "\n") + to_script(exported);
         ports.push_back({{"interface", port.name},
                          {"commands", port_classes::dcb_commands(port.name, exported.steps)},
