@@ -393,6 +393,7 @@ json some_of(std::initializer_list<std::string_view> keys)
 // What the keys of an object demand of one another.
 void add_conditions(const Object& object, json& schema)
 {
+    const json set{{"not", {{"type", "null"}}}};
     if (object.merge == Merge::ByName) {
         json removal{{"if", requires_key("remove")}, {"then", only_keys({"name", "remove"})}};
         if (&object == &kSchedulingNode) {
@@ -404,7 +405,6 @@ void add_conditions(const Object& object, json& schema)
         schema["allOf"].push_back(
             {{"if", {{"required", {"schedule"}}, {"properties", {{"schedule", {{"type", "object"}}}}}}},
              {"then", named_as_path_segment()}});
-        const json set{{"not", {{"type", "null"}}}};
         schema["allOf"].push_back(
             {{"description", "dscp and traffic-class state the same bits."},
              {"not",
@@ -427,6 +427,12 @@ void add_conditions(const Object& object, json& schema)
         schema["dependencies"] = {{"lmc", {"lid"}}};
     } else if (&object == &kDevice) {
         schema["dependencies"] = {{"bond", {"netdev"}}};
+    }
+    if (&object == &kSchedulingNode || &object == &kSchedule) {
+        schema["allOf"].push_back(
+            {{"description", "Only what has no parent has a traffic class, and so can be strict."},
+             {"not",
+              {{"required", {"parent", "strict"}}, {"properties", {{"parent", set}, {"strict", {{"const", true}}}}}}}});
     }
 }
 
