@@ -5,10 +5,14 @@
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "daemon/bus/device_object.h"
 #include "daemon/bus/object_paths.h"
 #include "daemon/bus/session_object.h"
 #include "daemon/bus/slices.h"
+#include "daemon/service/session_reports.h"
+#include "lib/base/try.h"
 #include "lib/bus/names.h"
 
 namespace rdmaqos {
@@ -24,9 +28,9 @@ constexpr std::size_t kObjectsAtTheCostOfACall = 64;
 constexpr std::array kStandardInterfaces{"org.freedesktop.DBus.Peer", "org.freedesktop.DBus.Introspectable",
                                          "org.freedesktop.DBus.Properties"};
 
-void write_properties(BusContext& context, const char* path, std::span<const Property> properties, bus::Writer& writer)
+// Into an open a{sv}.
+void write_entries(BusContext& context, const char* path, std::span<const Property> properties, bus::Writer& writer)
 {
-    writer.open('a', "{sv}");
     for (const Property& property : properties) {
         writer.open('e', "sv");
         writer.put_known(property.name);
@@ -35,7 +39,6 @@ void write_properties(BusContext& context, const char* path, std::span<const Pro
         writer.close();
         writer.close();
     }
-    writer.close();
 }
 
 struct Object {
@@ -111,8 +114,10 @@ private:
         }
         writer_->open('e', "sa{sv}");
         writer_->put_known(object.interface);
-        write_properties(endpoint_.context, object.path.c_str(),
-                         object.interface == names::kDevice ? device_properties() : session_properties(), *writer_);
+        writer_->open('a', "{sv}");
+        write_entries(endpoint_.context, object.path.c_str(),
+                      object.interface == names::kDevice ? device_properties() : session_properties(), *writer_);
+        writer_->close();
         writer_->close();
         writer_->close();
         writer_->close();
@@ -124,6 +129,107 @@ private:
     std::unique_ptr<bus::Writer> writer_;
     std::vector<Object> objects_;
     std::size_t next_ = 0;
+};
+
+constexpr std::uint32_t kPage = 100;
+constexpr std::uint32_t kLargestPage = 1000;
+// To look at a session costs little beside writing it.
+constexpr std::size_t kSessionsLookedAtForACall = 1024;
+
+struct PageOptions {
+    SessionFilter filter;
+    SessionId after{};    // 0: from the first one on
+    std::uint32_t limit = kPage;
+};
+
+Result<PageOptions> read_page_options(const Call& call)
+{
+    const auto dict = TRY(bus::read_dict(call.message(), call.limits()));
+    PageOptions options;
+    for (const auto& [key, value] : dict.entries()) {
+        const auto* text = value.as<std::string>();
+        const auto* number = value.as<std::uint32_t>();
+        const auto* id = value.as<std::uint64_t>();
+        if (key == "after" && id != nullptr) {
+            options.after = SessionId{*id};
+        } else if (key == "limit" && number != nullptr) {
+            options.limit = *number;
+        } else if (key == "pid" && number != nullptr) {
+            options.filter.pid = *number;
+        } else if (key == "uid" && number != nullptr) {
+            options.filter.uid = *number;
+        } else if (key == "level" && text != nullptr) {
+            options.filter.level = *text;
+        } else if (!key.starts_with("x-")) {
+            return fail(ErrorCode::InvalidArgument, "ListSessions has the options `after` (t), `limit`, `pid`, `uid` "
+                                                    "(u) and `level` (s), and no others");
+        }
+    }
+    if (options.limit == 0 || options.limit > kLargestPage) {
+        return fail(ErrorCode::InvalidArgument,
+                    fmt::format("`limit` is {}, and must be from 1 to {}", options.limit, kLargestPage));
+    }
+    return options;
+}
+
+// What is being written; ends when its client does.
+class SessionPage {
+public:
+    SessionPage(BusEndpoint& endpoint, const Call& call, PageOptions options)
+        : endpoint_(endpoint), call_(call), options_(std::move(options)), at_(options_.after),
+          reply_(call.begin_reply())
+    {
+        if (reply_) {
+            writer_ = std::make_unique<bus::Writer>(reply_.get());
+            writer_->open('a', "a{sv}");
+        }
+    }
+
+    // One session, or the end; false when it is done.
+    bool step()
+    {
+        if (!writer_ || !call_.is_wanted()) {
+            return false;
+        }
+        const SessionReports& sessions = endpoint_.context.service.sessions();
+        const auto next = written_ == options_.limit ? std::nullopt : sessions.next_after(at_);
+        if (!next) {
+            writer_->close();
+            call_.finish_reply(reply_, writer_->result());
+            return false;
+        }
+        at_ = *next;
+        if (endpoint_.context.session_ids.contains(static_cast<std::uint64_t>(at_)) &&
+            sessions.passes(at_, options_.filter)) {
+            write();
+            ++written_;
+        }
+        return writer_->result() >= 0;
+    }
+
+private:
+    void write()
+    {
+        endpoint_.context.new_question(endpoint_.known(call_.message()));
+        const std::string path = session_path(at_);
+        writer_->open('a', "{sv}");
+        writer_->open('e', "sv");
+        writer_->put_known("Path");
+        writer_->open('v', "o");
+        writer_->put(bus::ObjectPath{path});
+        writer_->close();
+        writer_->close();
+        write_entries(endpoint_.context, path.c_str(), session_properties(), *writer_);
+        writer_->close();
+    }
+
+    BusEndpoint& endpoint_;
+    Call call_;
+    PageOptions options_;
+    SessionId at_;    // looked at last
+    std::uint32_t written_ = 0;
+    bus::MessageRef reply_;
+    std::unique_ptr<bus::Writer> writer_;
 };
 
 }    // namespace
@@ -152,6 +258,25 @@ void list_objects(BusEndpoint& endpoint, const Call& call, Listed listed)
                                                       auto listing = std::make_shared<Listing>(endpoint, call, listed);
                                                       return [listing] { return listing->step(); };
                                                   });
+    if (!taken) {
+        call.refuse(taken.error());
+    }
+}
+
+void on_list_sessions(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    auto options = read_page_options(call);
+    if (!options) {
+        call.refuse(options.error());
+        return;
+    }
+    const bool picks = options->filter != SessionFilter();
+    endpoint.charge(call.message(), options->limit / kObjectsAtTheCostOfACall +
+                                        (picks ? endpoint.context.session_ids.size() / kSessionsLookedAtForACall : 0));
+    const auto taken = endpoint.context.long_answers.write(peer.identity->account(), [&endpoint, call, options] {
+        auto page = std::make_shared<SessionPage>(endpoint, call, *options);
+        return [page] { return page->step(); };
+    });
     if (!taken) {
         call.refuse(taken.error());
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/base/text.h"
+
 namespace rdmaqos {
 namespace {
 
@@ -52,7 +54,28 @@ void count_losses(const Session& session, const DeviceTable& devices, SessionCou
     for_each_member(session, devices, [&](const Member& member) { losses.note(member.membership.lost, 1); });
 }
 
+bool is_of_level(const Membership& membership, const std::string& level)
+{
+    return equals_ignoring_case(membership.level, level) ||
+           (membership.lost && equals_ignoring_case(membership.lost->level, level));
+}
+
 }    // namespace
+
+bool SessionReports::passes(SessionId id, const SessionFilter& filter) const
+{
+    const Session* session = sessions_.find(id);
+    if (session == nullptr || (filter.pid && static_cast<std::uint32_t>(session->owner->pid) != *filter.pid) ||
+        (filter.uid && session->owner->uid != *filter.uid)) {
+        return false;
+    }
+    bool is_in = filter.level.empty() || is_of_level(session->choice.membership, filter.level);
+    if (!is_in) {
+        for_each_member(*session, devices_,
+                        [&](const Member& member) { is_in = is_in || is_of_level(member.membership, filter.level); });
+    }
+    return is_in;
+}
 
 std::vector<SessionId> SessionReports::ids() const
 {

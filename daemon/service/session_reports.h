@@ -20,6 +20,15 @@
 
 namespace rdmaqos {
 
+// Which sessions are asked for.
+struct SessionFilter {
+    std::optional<std::uint32_t> pid;
+    std::optional<std::uint32_t> uid;
+    std::string level;    // in which it or one of its queue pairs is, or was until a reload took it; empty: any
+
+    friend bool operator==(const SessionFilter&, const SessionFilter&) = default;
+};
+
 class SessionReports {
 public:
     // All must outlive it.
@@ -30,6 +39,10 @@ public:
     }
 
     [[nodiscard]] std::vector<SessionId> ids() const;
+    // In the order in which they began; empty: `id` is the last one.
+    [[nodiscard]] std::optional<SessionId> next_after(SessionId id) const { return sessions_.next_after(id); }
+    // False also for a session that has ended.
+    [[nodiscard]] bool passes(SessionId id, const SessionFilter& filter) const;
     // Without its queue pairs.
     [[nodiscard]] std::optional<SessionInfo> find(SessionId id) const;
     [[nodiscard]] std::optional<SessionInfo> with_queue_pairs(SessionId id) const;

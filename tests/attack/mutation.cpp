@@ -64,6 +64,18 @@ Body rate()
     return {"sua{sv}", body.str()};
 }
 
+Body page_of_sessions()
+{
+    Bytes body;
+    dict(body, [](Bytes& out) {
+        out.entry("after", "t", [](Bytes& value) { value.u64(1); });
+        out.entry("limit", "u", [](Bytes& value) { value.u32(7); });
+        out.entry("pid", "u", [](Bytes& value) { value.u32(1); });
+        out.entry("level", "s", [](Bytes& value) { value.text("rpc"); });
+    });
+    return {"a{sv}", body.str()};
+}
+
 Body plan_of_a_policy()
 {
     Bytes body;
@@ -84,6 +96,8 @@ Mutator::Mutator(std::uint64_t seed) : random_(seed)
         add(names::kRoot, names::kManager, method, full_request());
     }
     add(names::kRoot, names::kManager, "Register", request_with_queue_pairs());
+    add(names::kRoot, names::kManager, "ListSessions", empty_dict());
+    add(names::kRoot, names::kManager, "ListSessions", page_of_sessions());
     add(names::kRoot, names::kManager, "Check", policy_descriptor());
     add(names::kRoot, names::kManager, "Plan", plan_of_a_policy());
     add(names::kRoot, names::kManager, "Try", {"hu", Bytes().u32(0).u32(60).str(), 1});

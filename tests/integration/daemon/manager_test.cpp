@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -284,6 +285,59 @@ TEST_F(Manager, ListsLevelsWithTheirUse)
         }
     }
     FAIL() << "rpc is not listed";
+}
+
+TEST_F(Manager, ListsSessionsInPages)
+{
+    std::vector<std::string> paths;
+    for (const char* level : {"rpc", "bulk", "rpc", "rpc"}) {
+        Dict request;
+        request.set("level", level);
+        const auto session = register_session(client, request);
+        ASSERT_TRUE(session) << to_string(session.error());
+        paths.push_back(session->path);
+    }
+    Dict in_bulk = queue_pair("mlx5_0", 7);
+    in_bulk.set("level", "bulk");
+    ASSERT_TRUE(attach(client, paths.back(), {in_bulk}));
+    const auto numbered = [](const std::string& path) { return std::stoull(path.substr(path.rfind('/') + 1)); };
+    const auto listed = [&](const std::vector<std::pair<std::string, Value>>& options) {
+        Dict dict;
+        for (const auto& [key, value] : options) {
+            dict.set(key, value);
+        }
+        std::vector<std::string> found;
+        const auto reply = call("ListSessions", {dict});
+        EXPECT_TRUE(reply) << to_string(reply.error());
+        for (const auto& session : reply ? *reply->front().as<std::vector<Dict>>() : std::vector<Dict>()) {
+            found.push_back(session.find("Path")->as<bus::ObjectPath>()->text);
+            EXPECT_EQ(text_of(*session.find("Owner")->as<Dict>(), "pid"), std::to_string(getpid()));
+        }
+        return found;
+    };
+    using Paths = std::vector<std::string>;
+    EXPECT_EQ(listed({}), paths);
+    EXPECT_EQ(listed({{"limit", 2U}}), Paths({paths[0], paths[1]}));
+    EXPECT_EQ(listed({{"limit", 2U}, {"after", std::uint64_t{numbered(paths[1])}}}), Paths({paths[2], paths[3]}));
+    EXPECT_EQ(listed({{"after", std::uint64_t{numbered(paths[3])}}}), Paths());
+    EXPECT_EQ(listed({{"level", "Bulk"}}), Paths({paths[1], paths[3]})) << "also by a queue pair; of any case";
+    EXPECT_EQ(listed({{"level", "nobody's"}}), Paths());
+    EXPECT_EQ(listed({{"pid", static_cast<std::uint32_t>(getpid())}}), paths);
+    EXPECT_EQ(listed({{"pid", 1U}}), Paths());
+    EXPECT_EQ(listed({{"uid", static_cast<std::uint32_t>(getuid())}, {"limit", 1U}}), Paths({paths[0]}));
+    EXPECT_EQ(listed({{"uid", static_cast<std::uint32_t>(getuid() + 1)}}), Paths());
+
+    const auto refused = [&](const char* key, Value value) {
+        Dict dict;
+        dict.set(key, std::move(value));
+        const auto reply = call("ListSessions", {dict});
+        EXPECT_FALSE(reply) << key;
+        return reply ? std::string() : reply.error().message;
+    };
+    EXPECT_EQ(refused("limit", 0U), "`limit` is 0, and must be from 1 to 1000");
+    EXPECT_EQ(refused("limit", 1001U), "`limit` is 1001, and must be from 1 to 1000");
+    EXPECT_THAT(refused("limt", 5U), testing::StartsWith("ListSessions has the options "));
+    EXPECT_THAT(refused("after", 5U), testing::StartsWith("ListSessions has the options ")) << "a number of 64 bits";
 }
 
 TEST_F(Manager, VerifiesAndReconciles)

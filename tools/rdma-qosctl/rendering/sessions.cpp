@@ -76,13 +76,10 @@ std::string render_sessions(const std::vector<SessionView>& sessions, std::size_
     Table queue_pairs = queue_pair_table();
     const std::size_t shown = most == 0 ? sessions.size() : std::min(most, sessions.size());
     std::size_t left_out = 0;    // queue pairs
-    for (std::size_t i = 0; i < sessions.size(); ++i) {
+    for (std::size_t i = 0; i < shown; ++i) {
         const SessionView& session = sessions[i];
-        const bool fits = i < shown && (most == 0 || queue_pairs.size() + session.queue_pairs.size() <= most);
+        const bool fits = most == 0 || queue_pairs.size() + session.queue_pairs.size() <= most;
         left_out += fits ? 0 : session.queue_pairs.size();
-        if (i >= shown) {
-            continue;
-        }
         const api::Owner& owner = session.owner;
         owners.add({std::to_string(session.id), std::to_string(owner.pid), owner_text(owner.user, owner.uid),
                     owner.unit, owner.command, state_cell(session), level_in_words(session),
@@ -93,13 +90,13 @@ std::string render_sessions(const std::vector<SessionView>& sessions, std::size_
     }
     std::string text = owners.render(screen);
     if (shown < sessions.size()) {
-        text += fmt::format("... {} more; `--all` lists them\n", sessions.size() - shown);
+        text += "... and more; `--all` lists them\n";
     }
     if (!queue_pairs.empty()) {
         text += "\n" + queue_pairs.render(screen);
     }
     if (left_out > 0) {
-        text += fmt::format("{}... {} more; `--all` lists them, `sessions PID` those of a process\n",
+        text += fmt::format("{}... {} more of these sessions; `--all` lists them, `sessions PID` those of a process\n",
                             queue_pairs.empty() ? "\n" : "", counted(left_out, "queue pair"));
     }
     return text;

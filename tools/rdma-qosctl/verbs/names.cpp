@@ -44,17 +44,23 @@ std::string lines_of_levels(const std::vector<api::Level>& levels)
     return text;
 }
 
-std::string lines_of(const World& world, const std::string& kind)
+// A shell that lists more helps nobody.
+constexpr std::size_t kSessionsOffered = 1000;
+
+std::string lines_of_devices(const std::vector<DeviceView>& devices)
 {
     std::string text;
-    if (kind == "devices") {
-        for (const auto& device : world.devices) {
-            text += line(device.key(), fmt::format("{} {}", device.netdev, device.state));
-        }
-        return text;
+    for (const auto& device : devices) {
+        text += line(device.key(), fmt::format("{} {}", device.netdev, device.state));
     }
+    return text;
+}
+
+std::string lines_of_processes(const std::vector<SessionView>& sessions)
+{
+    std::string text;
     std::set<std::uint64_t> seen;
-    for (const auto& session : world.sessions) {
+    for (const auto& session : sessions) {
         const auto& owner = session.owner;
         if (seen.insert(owner.pid).second) {
             text += line(std::to_string(owner.pid), fmt::format("{} {}", owner.command, session.level));
@@ -74,9 +80,13 @@ Result<ExitStatus> names(const Context& context, const NamesOptions& options)
         print(levels ? lines_of_levels(*levels) : std::string());
         return ExitStatus::Ok;
     }
-    // Without the queue pairs of the sessions, which may be many.
-    const auto objects = client->managed_objects(options.kind == "devices" ? bus::names::kDevices : bus::names::kRoot);
-    print(objects ? lines_of(to_world({}, *objects), options.kind) : std::string());
+    if (options.kind == "devices") {
+        const auto objects = client->managed_objects(bus::names::kDevices);
+        print(objects ? lines_of_devices(to_world({}, *objects).devices) : std::string());
+        return ExitStatus::Ok;
+    }
+    const auto sessions = fetch_sessions(*client, {.most = kSessionsOffered, .with_queue_pairs = false});
+    print(sessions ? lines_of_processes(*sessions) : std::string());
     return ExitStatus::Ok;
 }
 

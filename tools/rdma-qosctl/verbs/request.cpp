@@ -66,7 +66,7 @@ struct Session {
 
 Result<std::string> first_device(bus::Client& client)
 {
-    const auto world = TRY(fetch_world(client));
+    const auto world = TRY(fetch_devices(client));
     if (world.devices.empty()) {
         return fail(ErrorCode::UnknownDevice, "queue pairs are asked for, but the daemon has no device");
     }

@@ -41,21 +41,13 @@ Result<ExitStatus> sessions(const Context& context, const SessionsOptions& optio
         return fail(ErrorCode::InvalidArgument, fmt::format("`{}` is not a process id", printable(options.pid)));
     }
     auto client = TRY(connect(context));
-    auto world = TRY(fetch_world(client));
-    const auto has_level = [&](const SessionView& session) {
-        const auto names_it = [&](const auto& grant) {    // also as the one that a reload took
-            return equals_ignoring_case(grant.level, options.level) ||
-                   (grant.lost && equals_ignoring_case(grant.lost->level, options.level));
-        };
-        return equals_ignoring_case(session.level, options.level) || names_it(session.grant) ||
-               std::ranges::any_of(session.queue_pairs, names_it);
-    };
-    std::erase_if(world.sessions, [&](const SessionView& session) {
-        return (pid && session.owner.pid != *pid) || (!options.level.empty() && !has_level(session));
-    });
     const std::size_t most = context.on_terminal && !options.all ? kSessionsShown : 0;
-    print(context.json ? to_text(sessions_json(world.sessions))
-                       : render_sessions(world.sessions, most, context.screen));
+    // One more than is shown, to know that there are more.
+    const auto sessions = TRY(
+        fetch_sessions(client, {.pid = pid ? std::optional(static_cast<std::uint32_t>(*pid)) : std::nullopt,
+                                .level = options.level,
+                                .most = most == 0 || context.json ? 0 : most + 1}));
+    print(context.json ? to_text(sessions_json(sessions)) : render_sessions(sessions, most, context.screen));
     return ExitStatus::Ok;
 }
 

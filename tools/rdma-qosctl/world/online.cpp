@@ -127,15 +127,10 @@ World to_world(ManagerView manager, const bus::ManagedObjects& objects)
             world.devices.push_back(to_device(device->second));
             world.devices.back().object_path = path;
         }
-        if (const auto session = interfaces.find(kSessionInterface); session != interfaces.end()) {
-            world.sessions.push_back(to_session(path, session->second));
-        }
     }
     std::sort(world.devices.begin(), world.devices.end(), [](const DeviceView& a, const DeviceView& b) {
         return std::tie(a.name, a.port) < std::tie(b.name, b.port);
     });
-    std::sort(world.sessions.begin(), world.sessions.end(),
-              [](const SessionView& a, const SessionView& b) { return a.id < b.id; });
     return world;
 }
 
@@ -157,46 +152,96 @@ Result<ManagerView> fetch_manager(bus::Client& client)
     return manager;
 }
 
-Result<World> fetch_world(bus::Client& client)
+namespace {
+
+// A page of sessions, without their queue pairs.
+Result<std::vector<SessionView>> fetch_page(bus::Client& client, const SessionQuery& query, std::uint64_t after,
+                                            std::size_t limit)
 {
-    auto manager = TRY(fetch_manager(client));
-    auto objects = TRY(client.managed_objects());
-    World world = to_world(std::move(manager), objects);
-    world.at = std::chrono::system_clock::now();
-    world.host_counts = fetch_host_counts(client);
-    count_outside(world, world.host_counts);
+    bus::Dict options;
+    options.set("after", after);
+    options.set("limit", static_cast<std::uint32_t>(limit));
+    if (query.pid) {
+        options.set("pid", *query.pid);
+    }
+    if (!query.level.empty()) {
+        options.set("level", query.level);
+    }
+    const auto listed = TRY(call_manager<std::vector<bus::Dict>>(client, "ListSessions", {options}));
+    std::vector<SessionView> page;
+    for (const auto& properties : listed) {
+        const auto* path = properties.find("Path");
+        const auto* text = path == nullptr ? nullptr : path->as<bus::ObjectPath>();
+        if (text == nullptr) {
+            return fail(not_as_documented("ListSessions"));
+        }
+        page.push_back(to_session(text->text, properties));
+    }
+    return page;
+}
+
+Result<void> fetch_queue_pairs(bus::Client& client, std::vector<SessionView>& sessions)
+{
     std::vector<std::string> paths;
-    for (const auto& session : world.sessions) {
+    for (const auto& session : sessions) {
         paths.push_back(fmt::format("{}/{}", bus::names::kSessions, session.id));
     }
     auto lists = client.call_each(paths, kSessionInterface, "ListQueuePairs");
-    UserNames names;
-    for (std::size_t index = 0; index < world.sessions.size(); ++index) {
-        auto& session = world.sessions[index];
+    for (std::size_t index = 0; index < sessions.size(); ++index) {
         auto& listed = lists[index];
         if (listed && listed->size() == 1) {
-            session.queue_pairs = api::from_value<std::vector<api::QueuePair>>(listed->front())
-                                      .value_or(std::vector<api::QueuePair>());
+            sessions[index].queue_pairs = api::from_value<std::vector<api::QueuePair>>(listed->front())
+                                              .value_or(std::vector<api::QueuePair>());
         } else if (!listed && listed.error().code != ErrorCode::UnknownSession) {    // it may have ended meanwhile
             return fail(std::move(listed).error());
         }
-        session.owner.user = names.name_of(session.owner.uid);
     }
+    return {};
+}
+
+Result<void> add_sessions(bus::Client& client, World& world)
+{
+    world.host_counts = fetch_host_counts(client);
+    count_outside(world, world.host_counts);
+    world.sessions = TRY(fetch_sessions(client, {}));
+    return {};
+}
+
+}    // namespace
+
+Result<std::vector<SessionView>> fetch_sessions(bus::Client& client, const SessionQuery& query)
+{
+    constexpr std::size_t kPage = 1000;
+    std::vector<SessionView> sessions;
+    UserNames names;
+    while (true) {
+        const std::size_t wanted = query.most == 0 ? kPage : std::min(kPage, query.most - sessions.size());
+        auto page = TRY(fetch_page(client, query, sessions.empty() ? 0 : sessions.back().id, wanted));
+        if (query.with_queue_pairs) {
+            TRY(fetch_queue_pairs(client, page));
+        }
+        for (auto& session : page) {
+            session.owner.user = names.name_of(session.owner.uid);
+            sessions.push_back(std::move(session));
+        }
+        if (page.size() < wanted || sessions.size() == query.most) {
+            return sessions;
+        }
+    }
+}
+
+Result<World> fetch_world(bus::Client& client)
+{
+    auto world = TRY(fetch_devices(client));
+    TRY(add_sessions(client, world));
     return world;
 }
 
 Result<World> fetch_devices(bus::Client& client)
 {
     auto manager = TRY(fetch_manager(client));
-    auto objects = client.managed_objects(bus::names::kDevices);
-    if (!objects) {
-        objects = client.managed_objects();    // of an older daemon
-    }
-    if (!objects) {
-        return fail(std::move(objects).error());
-    }
-    World world = to_world(std::move(manager), *objects);
-    world.sessions.clear();
+    const auto objects = TRY(client.managed_objects(bus::names::kDevices));
+    World world = to_world(std::move(manager), objects);
     world.at = std::chrono::system_clock::now();
     return world;
 }
@@ -218,7 +263,8 @@ Result<World> fetch_summary(bus::Client& client)
         queue_pairs += device.queue_pairs_inside + device.queue_pairs_outside;
     }
     if (sessions <= kFewSessions && queue_pairs <= kFewQueuePairs) {
-        return fetch_world(client);
+        TRY(add_sessions(client, *world));
+        return world;
     }
     world->session_counts = TRY(call_manager<std::vector<api::SessionCount>>(client, "CountSessions", {}));
     return world;

@@ -47,6 +47,7 @@ template <typename T>
 [[nodiscard]] ManagerView to_manager(const bus::Dict& properties);
 [[nodiscard]] DeviceView to_device(const bus::Dict& properties);
 [[nodiscard]] SessionView to_session(const std::string& path, const bus::Dict& properties);
+// Of devices alone.
 [[nodiscard]] World to_world(ManagerView manager, const bus::ManagedObjects& objects);
 
 // Names of users on this host, each looked up once.
@@ -58,6 +59,16 @@ public:
 private:
     std::map<std::uint32_t, std::string> names_;
 };
+
+// Which sessions are asked for.
+struct SessionQuery {
+    std::optional<std::uint32_t> pid;
+    std::string level;       // empty: any
+    std::size_t most = 0;    // 0: all
+    bool with_queue_pairs = true;
+};
+// In the order in which they began.
+[[nodiscard]] Result<std::vector<SessionView>> fetch_sessions(bus::Client& client, const SessionQuery& query);
 
 [[nodiscard]] Result<ManagerView> fetch_manager(bus::Client& client);
 [[nodiscard]] Result<World> fetch_world(bus::Client& client);
