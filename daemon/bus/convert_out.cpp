@@ -297,6 +297,9 @@ api::Level to_record(const Policy& policy, const QosLevel& level, const LevelUse
         record.max_rate_part = rate.max_part;
         record.fair_by = to_string(level.schedule->fair_by);
         record.fair_by_pattern = level.schedule->fair_cgroup;
+        record.max_rate_each = level.schedule->principal.max_rate;
+        record.max_rate_each_part = level.schedule->principal.max_part;
+        record.leaf_budget = level.schedule->leaf_budget;
         record.devices = texts_of(level.devices);
     }
     for (const auto& each : policy.overrides_of(level)) {

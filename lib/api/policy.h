@@ -75,6 +75,9 @@ struct Level {
     std::optional<Percentage> max_rate_part{};
     std::string fair_by{};
     std::string fair_by_pattern{};
+    std::optional<Bandwidth> max_rate_each{};
+    std::optional<Percentage> max_rate_each_part{};
+    std::optional<std::uint32_t> leaf_budget{};
     std::vector<std::string> devices{};
     std::optional<Bandwidth> per_queue_pair_max_rate{};
     std::string message_model{};
@@ -104,7 +107,7 @@ struct Table<Level> {
         key<&L::packet_life>("packet-life", "n for 4.096 µs · 2ⁿ"),
         key<&L::traffic_class>("traffic-class"),
         key_unless_empty<&L::class_path>("class",
-                                         "path; absent: the level schedules nothing, and has none of the next eight"),
+                                         "path; absent: the level schedules nothing, and has none of the next eleven"),
         key<&L::share>("share"),
         key<&L::min_rate>("min-rate", "kbit/s"),
         key<&L::min_rate_part>("min-rate-part", "of the link, in hundredths of a per cent, in place of `min-rate`"),
@@ -112,6 +115,9 @@ struct Table<Level> {
         key<&L::max_rate_part>("max-rate-part", "as `min-rate-part`"),
         key_unless_empty<&L::fair_by>("fair-by", "`none`, `process`, `user`, ..."),
         key_unless_empty<&L::fair_by_pattern>("fair-by-pattern", "over the paths of cgroups, with `cgroup`"),
+        key<&L::max_rate_each>("max-rate-each", "kbit/s, of each process, user, ... of `fair-by`; absent: no limit"),
+        key<&L::max_rate_each_part>("max-rate-each-part", "as `min-rate-part`"),
+        key<&L::leaf_budget>("leaf-budget", "how many of these have a leaf of their own; absent: as the device allows"),
         key_unless_empty<&L::devices>("devices", "that have its class, as the policy names them; absent: all"),
         key<&L::per_queue_pair_max_rate>("per-queue-pair-max-rate", "kbit/s"),
         key_unless_empty<&L::message_model>("message-model", "as in a grant"),

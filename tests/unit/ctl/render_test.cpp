@@ -103,6 +103,23 @@ TEST(Render, StatusSaysWhetherProgramsAreAdopted)
     EXPECT_EQ(problems[0].what, "programs that do not register are not adopted: the kernel is older than 5.6");
 }
 
+TEST(Render, LevelsSayWhatEachPrincipalMayHave)
+{
+    const std::vector<api::Level> levels{
+        {.name = "a",
+         .class_path = "/a",
+         .fair_by = "cgroup",
+         .fair_by_pattern = "/slurm/*",
+         .max_rate_each = Bandwidth::from_gbps(10),
+         .leaf_budget = 64},
+        {.name = "b", .class_path = "/b", .fair_by = "user", .max_rate_each_part = Percentage::from_hundredths(2500)},
+        {.name = "c", .class_path = "/c", .fair_by = "process"}};
+    const std::string text = render_levels(levels, Colour::Off);
+    EXPECT_THAT(text, testing::HasSubstr("  cgroup /slurm/*, each 10 Gbit/s, 64 leaves  "));
+    EXPECT_THAT(text, testing::HasSubstr("  user, each 25%  "));
+    EXPECT_THAT(text, testing::HasSubstr("  process  "));
+}
+
 TEST(Render, NoLevels)
 {
     EXPECT_EQ(render_levels({}, Colour::Off), "no level: no policy is running\n");

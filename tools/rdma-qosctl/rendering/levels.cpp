@@ -35,6 +35,19 @@ std::string rate_or_part_text(const std::optional<Bandwidth>& rate, const std::o
     return part ? to_string(*part) : rate_text(rate);
 }
 
+// "cgroup /slurm/*, each 10 Gbit/s, 64 leaves"
+std::string fair_by_text(const api::Level& level)
+{
+    std::string text = level.fair_by + (level.fair_by_pattern.empty() ? "" : " " + level.fair_by_pattern);
+    if (level.max_rate_each || level.max_rate_each_part) {
+        text += ", each " + rate_or_part_text(level.max_rate_each, level.max_rate_each_part);
+    }
+    if (level.leaf_budget) {
+        text += fmt::format(", {} leaves", *level.leaf_budget);
+    }
+    return text;
+}
+
 }    // namespace
 
 std::string render_levels(const std::vector<api::Level>& levels, const Screen& screen)
@@ -60,8 +73,7 @@ std::string render_levels(const std::vector<api::Level>& levels, const Screen& s
     for (const auto& level : levels) {
         table.add({level.name, level.class_path, number_text(level.share),
                    rate_or_part_text(level.min_rate, level.min_rate_part),
-                   rate_or_part_text(level.max_rate, level.max_rate_part),
-                   level.fair_by + (level.fair_by_pattern.empty() ? "" : " " + level.fair_by_pattern),
+                   rate_or_part_text(level.max_rate, level.max_rate_part), fair_by_text(level),
                    rate_text(level.per_queue_pair_max_rate), fmt::format("{}", fmt::join(level.devices, ", ")),
                    number_text(level.sl), number_text(level.traffic_class),
                    level.restricted ? "restricted" : "everyone", std::to_string(level.sessions),
