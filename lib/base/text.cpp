@@ -6,35 +6,10 @@
 #include <fmt/format.h>
 #include <fnmatch.h>
 
+#include "lib/base/edit_distance.h"
+
 namespace rdmaqos {
 namespace {
-
-constexpr std::size_t kLongestWordCompared = 64;
-
-// Optimal string alignment: insert, delete, replace, and swap of neighbours each cost one.
-std::size_t edit_distance(std::string_view a, std::string_view b)
-{
-    std::vector<std::size_t> before_previous(b.size() + 1);
-    std::vector<std::size_t> previous(b.size() + 1);
-    std::vector<std::size_t> current(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-        previous[j] = j;
-    }
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        current[0] = i;
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t replace = previous[j - 1] + (to_lower(a[i - 1]) == to_lower(b[j - 1]) ? 0 : 1);
-            current[j] = std::min({previous[j] + 1, current[j - 1] + 1, replace});
-            if (i > 1 && j > 1 && to_lower(a[i - 1]) == to_lower(b[j - 2]) &&
-                to_lower(a[i - 2]) == to_lower(b[j - 1])) {
-                current[j] = std::min(current[j], before_previous[j - 2] + 1);
-            }
-        }
-        std::swap(before_previous, previous);
-        std::swap(previous, current);
-    }
-    return previous[b.size()];
-}
 
 // Length of the well-formed UTF-8 sequence at the start of `text`, 0 if there is none.
 std::size_t utf8_sequence(std::string_view text)
@@ -106,18 +81,13 @@ std::optional<std::string_view> did_you_mean(std::string_view word, std::span<co
     }
     // At least one letter has to be right.
     const std::size_t limit = std::min(std::max<std::size_t>(1, word.size() / 3), word.size() - 1);
+    EditDistance from(word);
     std::optional<std::string_view> best;
     std::size_t best_distance = limit + 1;
     for (const auto candidate : candidates) {
-        // A difference in length is the least distance.
-        const std::size_t longer = std::max(candidate.size(), word.size());
-        if (longer > kLongestWordCompared || longer - std::min(candidate.size(), word.size()) >= best_distance) {
-            continue;
-        }
-        const std::size_t distance = edit_distance(word, candidate);
-        if (distance < best_distance) {
+        if (const auto distance = from.below(best_distance, candidate)) {
             best = candidate;
-            best_distance = distance;
+            best_distance = *distance;
         }
     }
     return best;
