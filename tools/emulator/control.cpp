@@ -96,6 +96,7 @@ Result<std::string> clear(Controlled& host, const Words&)
 {
     for (const auto& device : host.devices()) {
         device->firmware().faults().clear();
+        device->clear_dcb_faults();
     }
     return std::string();
 }
@@ -274,6 +275,48 @@ Result<std::string> set_port_classes(Controlled& host, const Words& words)
     return done(device->set_port_classes(classes));
 }
 
+struct DcbFaultWord {
+    const char* word;
+    DcbFaultKind kind;
+};
+constexpr DcbFaultWord kDcbFaults[] = {
+    {"refuse", DcbFaultKind::Refuse},          {"half", DcbFaultKind::Half},
+    {"kill-before", DcbFaultKind::KillBefore}, {"kill-after", DcbFaultKind::KillAfter},
+    {"silent", DcbFaultKind::Silent},
+};
+
+// As a byte with a sign carries it in the answer.
+Result<int> parse_errno(const std::string& word)
+{
+    constexpr std::uint64_t kLargest = 127;
+    const std::uint64_t number = TRY(parse_count(word, "errno or `times N`"));
+    if (number == 0 || number > kLargest) {
+        return wrong(fmt::format("an errno here is 1 to {}, not {}", kLargest, number));
+    }
+    return static_cast<int>(number);
+}
+
+Result<std::string> fail_dcb(Controlled& host, const Words& words)
+{
+    const auto device = TRY(device_named(host, words.at(0)));
+    const auto nth = TRY(parse_count(words.at(1), "number of a request, counted from the next (1)"));
+    const auto found = std::ranges::find_if(kDcbFaults, [&](const auto& each) { return words.at(2) == each.word; });
+    if (nth == 0 || found == std::end(kDcbFaults)) {
+        return wrong("dcb-fault DEVICE NTH refuse|half|kill-before|kill-after|silent, with NTH from 1");
+    }
+    DcbFault fault;
+    fault.kind = found->kind;
+    std::uint64_t times = 1;
+    for (std::size_t at = 3; at < words.size(); ++at) {
+        if (words[at] == "times" && at + 1 < words.size()) {
+            times = TRY(parse_count(words[++at], "number of times"));
+        } else {
+            fault.error = TRY(parse_errno(words[at]));
+        }
+    }
+    return done(device->order_dcb_fault(nth, times, fault));
+}
+
 Result<std::string> set_pkeys(Controlled& host, const Words& words)
 {
     const auto device = device_named(host, words.at(0));
@@ -346,7 +389,7 @@ constexpr Request kRequests[] = {
      "the NTH command of KIND from now fails with this status byte (0x1)", fail_command},
     {"busy", 2, "busy KIND TIMES", "the next commands of KIND find their object in use: EBUSY", busy},
     {"delay", 2, "delay KIND MILLISECONDS [DEVICE]", "every command of KIND takes so long; 0 ends it", delay},
-    {"clear", 0, "clear", "takes back what fail, busy and delay ordered", clear},
+    {"clear", 0, "clear", "takes back what fail, busy, delay and dcb-fault ordered", clear},
     {"set", 2, "set modify-lock exclusive|shared", "as kernels before and since 2024 lock a DEVX modify",
      set_behaviour},
     {"set", 2, "set mailbox-on-error yes|no", "no: as older kernels, which give only an errno", set_behaviour},
@@ -368,6 +411,8 @@ constexpr Request kRequests[] = {
     {"link-speed", 2, "link-speed DEVICE RATE [PORT]", "the link trains again, with this rate (25Gbps)", link_speed},
     {"port-classes", 2, "port-classes DEVICE none|WORD...",
      "traffic classes: tc1=70 tc2=30,10Gbps tc6=strict prio3=2 dscp26=3", set_port_classes},
+    {"dcb-fault", 3, "dcb-fault DEVICE NTH refuse|half|... [ERRNO] [times N]",
+     "the NTH request from now that sets DCB: refuse, half, kill-before, kill-after, silent", fail_dcb},
     {"pkeys", 3, "pkeys DEVICE PORT PKEY...", "the port gets this P_Key table, as by a subnet manager", set_pkeys},
     {"next-qp", 2, "next-qp DEVICE QPN...", "the next queue pairs get these numbers, in this order", next_queue_pairs},
     {"qp-fatal", 2, "qp-fatal DEVICE QPN", "moves a queue pair to ERR and tells its owner", queue_pair_fatal},

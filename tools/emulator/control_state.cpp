@@ -95,6 +95,9 @@ Json device_json(ControlledDevice& device)
                                      {"received-packets", port.received.packets}});
         }
     }
+    if (const auto writes = device.dcb_writes()) {
+        json["dcb-writes"] = *writes;
+    }
     if (const auto classes = device.port_classes(); classes && *classes != PortClasses()) {
         json["port-classes"] = Json::array();
         json["class-bytes"] = traffic ? Json(traffic->classes) : Json::array();
@@ -135,6 +138,9 @@ Result<std::string> describe_state(Controlled& host, const std::vector<std::stri
         if (device.contains("port-classes")) {
             text += fmt::format("    port-classes={} class-bytes={}\n", device["port-classes"].dump(),
                                 device["class-bytes"].dump());
+        }
+        if (device.value("dcb-writes", 0) > 0) {
+            text += fmt::format("    dcb-writes={}\n", device["dcb-writes"].dump());
         }
         for (const char* list : {"ports", "tree", "queue-pairs"}) {
             for (const auto& entry : device.value(list, Json::array())) {

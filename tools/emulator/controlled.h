@@ -12,6 +12,7 @@
 #include "lib/base/units.h"
 #include "lib/model/firmware.h"
 #include "tools/emulator/datapath/traffic.h"
+#include "tools/emulator/dcb_faults.h"
 #include "tools/emulator/netlink.h"
 
 namespace rdmaqos::emulator {
@@ -36,6 +37,10 @@ public:
     [[nodiscard]] virtual std::optional<DeviceTraffic> traffic() const = 0;
     // As above.
     [[nodiscard]] virtual std::optional<PortClasses> port_classes() const = 0;
+    // Requests that set DCB, refused ones too.
+    [[nodiscard]] virtual std::optional<std::uint64_t> dcb_writes() const = 0;
+    virtual Result<void> order_dcb_fault(std::uint64_t nth, std::uint64_t times, const DcbFault& fault) = 0;
+    virtual void clear_dcb_faults() = 0;
     // False, and nothing is ordered: one of them is taken, ordered already, or no number of a queue pair.
     virtual bool order_queue_pairs(const std::vector<std::uint32_t>& numbers) = 0;
 

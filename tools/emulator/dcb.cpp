@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <string>
 
 #include <linux/dcbnl.h>
 #include <linux/rtnetlink.h>
 
+#include "lib/base/signal_process.h"
 #include "tools/emulator/device.h"
 
 namespace rdmaqos::emulator {
@@ -71,7 +74,8 @@ ieee_ets ets_of(const DcbPort& port)
     ieee_ets ets{};
     ets.ets_cap = kPortClasses;
     for (std::size_t number = 0; number < kPortClasses; ++number) {
-        ets.tc_tx_bw[number] = port.weight.at(number);
+        const bool has_weight = port.selection.at(number) == IEEE_8021QAZ_TSA_ETS;
+        ets.tc_tx_bw[number] = has_weight ? port.weight.at(number) : std::uint8_t{0};
         ets.tc_tsa[number] = port.selection.at(number);
         ets.prio_tc[number] = port.class_of_priority.at(number);
     }
@@ -120,15 +124,14 @@ int set_ieee(DcbPort& port, Bytes content, bool deletes)
     return error;
 }
 
-// mlx5e gives the port to its firmware with mode 0, and takes it from there with the host's bit; both need IEEE.
-std::uint8_t set_mode(DcbPort& port, Bytes value)
+// mlx5e gives the port to its firmware with mode 0, and takes it from there with the host's bit. 1: refused.
+int set_mode(DcbPort& port, Bytes value)
 {
     const std::uint8_t wanted = value.empty() ? std::uint8_t{0} : value.front();
-    const bool is_known = (wanted & (DCB_CAP_DCBX_LLD_MANAGED | DCB_CAP_DCBX_VER_CEE)) == 0;
-    if (!is_known || (wanted != 0 && (wanted & DCB_CAP_DCBX_HOST) == 0)) {
+    if ((wanted & DCB_CAP_DCBX_LLD_MANAGED) != 0 || (wanted != 0 && (wanted & DCB_CAP_DCBX_HOST) == 0)) {
         return 1;
     }
-    port.mode = wanted == 0 ? DCB_CAP_DCBX_VER_IEEE : wanted;
+    port.mode = wanted == 0 ? static_cast<std::uint8_t>(port.mode & ~DCB_CAP_DCBX_HOST) : wanted;
     return 0;
 }
 
@@ -142,6 +145,78 @@ std::shared_ptr<Device> device_of_interface(const std::vector<std::shared_ptr<De
     return found == devices.end() || wanted.empty() ? nullptr : *found;
 }
 
+// As rtnl_lock: changes are made and told one after the other.
+std::mutex& rtnl()
+{
+    static std::mutex one;
+    return one;
+}
+
+NetlinkDatagram notice_of(const Device& device, std::uint8_t command, std::uint32_t sequence)
+{
+    Request no_port{};
+    no_port.nlmsg_seq = sequence;
+    Writer writer(RTM_SETDCB, 0, no_port);
+    dcbmsg message{};
+    message.cmd = command;
+    writer.append(&message, sizeof(message));
+    writer.put(DCB_ATTR_IFNAME, device.ports().front().netdev);
+    put_ieee(writer, device.dcb_port());
+    return writer.finish();
+}
+
+using DcbAttributes = std::vector<DcbAttribute>;
+
+// What the driver says to a request: an errno, or 1 to a mode that it refuses.
+int change(Device& device, std::uint8_t command, const DcbAttributes& attributes, const std::optional<DcbFault>& fault)
+{
+    const bool is_of_mode = command == DCB_CMD_SDCBX;
+    const Bytes parts = value_of(attributes, DCB_ATTR_IEEE);
+    return device.change_dcb_port([&](DcbPort& port) {
+        if (fault && fault->kind == DcbFaultKind::Half && command == DCB_CMD_IEEE_SET) {
+            set_half_of_ets(port, value_of(dcb_attributes(parts), DCB_ATTR_IEEE_ETS));
+        }
+        if (fault && (fault->kind == DcbFaultKind::Half || fault->kind == DcbFaultKind::Refuse)) {
+            return is_of_mode ? 1 : fault->error;
+        }
+        return is_of_mode ? set_mode(port, value_of(attributes, DCB_ATTR_DCBX))
+                          : set_ieee(port, parts, command == DCB_CMD_IEEE_DEL);
+    });
+}
+
+NetlinkDatagram answer_to_set(const Request& request, const dcbmsg& header, const DcbAttributes& attributes,
+                              Device& device, const TellDcb& tell)
+{
+    const bool is_of_mode = header.cmd == DCB_CMD_SDCBX;
+    if (request.nlmsg_type != RTM_SETDCB) {
+        return error_answer(request, EPERM);
+    }
+    if (!is_of_mode && value_of(attributes, DCB_ATTR_IEEE).empty()) {
+        return error_answer(request, EINVAL);
+    }
+    const std::lock_guard lock(rtnl());
+    const auto fault = device.count_dcb_write();
+    const auto is = [&](DcbFaultKind kind) { return fault && fault->kind == kind; };
+    if (is(DcbFaultKind::KillBefore)) {
+        (void)signal_process(request.process, SIGKILL);
+        return {};
+    }
+    const int error = change(device, header.cmd, attributes, fault);
+    if (!is_of_mode) {
+        tell(notice_of(device, header.cmd, request.nlmsg_seq));
+    }
+    if (is(DcbFaultKind::KillAfter)) {
+        (void)signal_process(request.process, SIGKILL);
+    }
+    if (is(DcbFaultKind::KillAfter) || is(DcbFaultKind::Silent)) {
+        return {};
+    }
+    Writer writer(RTM_SETDCB, 0, request);
+    writer.append(&header, sizeof(header));
+    writer.put_byte(is_of_mode ? DCB_ATTR_DCBX : DCB_ATTR_IEEE, static_cast<std::uint8_t>(is_of_mode ? error : -error));
+    return writer.finish();
+}
+
 }    // namespace
 
 DcbPort first_dcb_port()
@@ -153,7 +228,7 @@ DcbPort first_dcb_port()
         port.class_of_priority.at(priority) = priority;
     }
     std::swap(port.class_of_priority.at(0), port.class_of_priority.at(1));
-    port.mode = DCB_CAP_DCBX_VER_IEEE | DCB_CAP_DCBX_HOST;
+    port.mode = DCB_CAP_DCBX_HOST | DCB_CAP_DCBX_VER_CEE | DCB_CAP_DCBX_VER_IEEE;
     return port;
 }
 
@@ -181,6 +256,9 @@ DcbPort dcb_port_of(const PortClasses& classes)
 PortClasses classes_of(const DcbPort& port)
 {
     PortClasses classes;
+    if (port == first_dcb_port()) {
+        return classes;    // all alike, and so as if there were none
+    }
     for (std::size_t number = 0; number < kPortClasses; ++number) {
         PortClass& own = classes.classes.at(number);
         own.is_strict = port.selection.at(number) == IEEE_8021QAZ_TSA_STRICT;
@@ -215,17 +293,22 @@ int set_ets(DcbPort& port, Bytes attribute)
     if (has_ets && sum != kWholeLink) {
         return EINVAL;
     }
-    std::ranges::copy(ets->prio_tc, port.class_of_priority.begin());
-    for (std::size_t number = 0; number < kPortClasses; ++number) {
-        if (ets->tc_tsa[number] == IEEE_8021QAZ_TSA_CB_SHAPER) {
-            return EINVAL;    // when the priorities have their classes already
-        }
+    if (std::ranges::count(ets->tc_tsa, IEEE_8021QAZ_TSA_CB_SHAPER) > 0) {
+        return EOPNOTSUPP;
     }
+    std::ranges::copy(ets->prio_tc, port.class_of_priority.begin());
     for (std::size_t number = 0; number < kPortClasses; ++number) {
         port.selection.at(number) = ets->tc_tsa[number];
         port.weight.at(number) = ets->tc_tsa[number] == IEEE_8021QAZ_TSA_ETS ? ets->tc_tx_bw[number] : kWholeLink;
     }
     return 0;
+}
+
+void set_half_of_ets(DcbPort& port, Bytes attribute)
+{
+    if (const auto ets = structure_of<ieee_ets>(attribute)) {
+        std::copy_n(std::begin(ets->prio_tc), kPortPriorities / 2, port.class_of_priority.begin());
+    }
 }
 
 int set_max_rates(DcbPort& port, Bytes attribute)
@@ -271,7 +354,16 @@ int delete_app(DcbPort& port, Bytes attribute)
     return 0;
 }
 
-NetlinkDatagram dcb_answer(const Request& request, Bytes content, const std::vector<std::shared_ptr<Device>>& devices)
+void set_by_host(Device& device, const PortClasses& classes, const TellDcb& tell)
+{
+    constexpr std::uint32_t kFirstRequest = 1;    // of a program that numbers its own
+    const std::lock_guard lock(rtnl());
+    device.set_port_classes(classes);
+    tell(notice_of(device, DCB_CMD_IEEE_SET, kFirstRequest));
+}
+
+NetlinkDatagram dcb_answer(const Request& request, Bytes content, const std::vector<std::shared_ptr<Device>>& devices,
+                           const TellDcb& tell)
 {
     const auto header = structure_of<dcbmsg>(content);
     if (!header) {
@@ -284,41 +376,23 @@ NetlinkDatagram dcb_answer(const Request& request, Bytes content, const std::vec
     if (name.empty() || !device) {
         return error_answer(request, name.empty() ? EINVAL : ENODEV);
     }
-    const bool sets = header->cmd == DCB_CMD_IEEE_SET || header->cmd == DCB_CMD_IEEE_DEL ||
-                      header->cmd == DCB_CMD_SDCBX;
-    if (sets && request.nlmsg_type != RTM_SETDCB) {
-        return error_answer(request, EPERM);
-    }
-    Writer writer(sets ? RTM_SETDCB : RTM_GETDCB, 0, request);
+    Writer writer(RTM_GETDCB, 0, request);
     writer.append(&*header, sizeof(*header));
     switch (header->cmd) {
+    case DCB_CMD_IEEE_SET:
+    case DCB_CMD_IEEE_DEL:
+    case DCB_CMD_SDCBX:
+        return answer_to_set(request, *header, attributes, *device, tell);
     case DCB_CMD_IEEE_GET:
         writer.put(DCB_ATTR_IFNAME, device->ports().front().netdev);
         put_ieee(writer, device->dcb_port());
-        break;
-    case DCB_CMD_IEEE_SET:
-    case DCB_CMD_IEEE_DEL: {
-        const Bytes parts = value_of(attributes, DCB_ATTR_IEEE);
-        if (parts.empty()) {
-            return error_answer(request, EINVAL);
-        }
-        const int error = device->change_dcb_port(
-            [&](DcbPort& port) { return set_ieee(port, parts, header->cmd == DCB_CMD_IEEE_DEL); });
-        writer.put_byte(DCB_ATTR_IEEE, static_cast<std::uint8_t>(-error));
-        break;
-    }
+        return writer.finish();
     case DCB_CMD_GDCBX:
         writer.put_byte(DCB_ATTR_DCBX, device->dcb_port().mode);
-        break;
-    case DCB_CMD_SDCBX:
-        writer.put_byte(DCB_ATTR_DCBX, static_cast<std::uint8_t>(device->change_dcb_port([&](DcbPort& port) {
-                            return set_mode(port, value_of(attributes, DCB_ATTR_DCBX));
-                        })));
-        break;
+        return writer.finish();
     default:
         return error_answer(request, EOPNOTSUPP);
     }
-    return writer.finish();
 }
 
 }    // namespace rdmaqos::emulator

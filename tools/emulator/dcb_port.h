@@ -22,13 +22,16 @@ struct DcbPort {
     friend bool operator==(const DcbPort&, const DcbPort&) = default;
 };
 
-// As the driver leaves it when it comes: all classes alike, priority 0 in class 1 and 1 in class 0.
+// As the driver leaves it when it comes, at first and again after a reset: all classes alike, priority 0 in class 1 and
+// 1 in class 0.
 [[nodiscard]] DcbPort first_dcb_port();
 [[nodiscard]] DcbPort dcb_port_of(const PortClasses& classes);
 [[nodiscard]] PortClasses classes_of(const DcbPort& port);
 
 // Changes of one port; each gives 0, or the errno of the driver.
 [[nodiscard]] int set_ets(DcbPort& port, std::span<const std::uint8_t> attribute);
+// What is there if the firmware refuses ETS midway: the first half of the priorities have their classes.
+void set_half_of_ets(DcbPort& port, std::span<const std::uint8_t> attribute);
 [[nodiscard]] int set_max_rates(DcbPort& port, std::span<const std::uint8_t> attribute);
 [[nodiscard]] int set_app(DcbPort& port, std::span<const std::uint8_t> attribute);
 [[nodiscard]] int delete_app(DcbPort& port, std::span<const std::uint8_t> attribute);

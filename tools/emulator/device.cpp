@@ -94,6 +94,38 @@ int Device::change_dcb_port(const std::function<int(DcbPort&)>& change)
     return error;
 }
 
+void Device::lose_port_classes()
+{
+    const std::lock_guard lock(mutex_);
+    port_classes_ = PortClasses();
+    dcb_port_ = first_dcb_port();
+    ++changes_of_ports_;
+}
+
+std::optional<DcbFault> Device::count_dcb_write()
+{
+    const std::lock_guard lock(mutex_);
+    return dcb_faults_.take();
+}
+
+std::uint64_t Device::dcb_writes() const
+{
+    const std::lock_guard lock(mutex_);
+    return dcb_faults_.taken();
+}
+
+void Device::order_dcb_fault(std::uint64_t nth, std::uint64_t times, const DcbFault& fault)
+{
+    const std::lock_guard lock(mutex_);
+    dcb_faults_.order(nth, times, fault);
+}
+
+void Device::clear_dcb_faults()
+{
+    const std::lock_guard lock(mutex_);
+    dcb_faults_.clear();
+}
+
 std::vector<std::uint16_t> Device::pkeys(std::uint32_t port) const
 {
     const std::lock_guard lock(mutex_);

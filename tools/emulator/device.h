@@ -18,6 +18,7 @@
 #include "policy/model/simulation.h"
 #include "tools/emulator/call.h"
 #include "tools/emulator/datapath/traffic.h"
+#include "tools/emulator/dcb_faults.h"
 #include "tools/emulator/dcb_port.h"
 #include "tools/emulator/ordered_numbers.h"
 #include "tools/emulator/pacing_rows.h"
@@ -82,6 +83,13 @@ public:
     [[nodiscard]] DcbPort dcb_port() const;
     // Its errno. Also what is refused may have changed something.
     int change_dcb_port(const std::function<int(DcbPort&)>& change);
+    // As it is made: what the firmware had is lost when it is reset.
+    void lose_port_classes();
+    // Requests that set DCB: counts one, and says what happens to it.
+    [[nodiscard]] std::optional<DcbFault> count_dcb_write();
+    [[nodiscard]] std::uint64_t dcb_writes() const;
+    void order_dcb_fault(std::uint64_t nth, std::uint64_t times, const DcbFault& fault);
+    void clear_dcb_faults();
     // As the subnet manager set them; those of the description until then.
     [[nodiscard]] std::vector<std::uint16_t> pkeys(std::uint32_t port) const;
     void set_pkeys(std::uint32_t port, std::vector<std::uint16_t> pkeys);
@@ -119,6 +127,7 @@ private:
     std::map<std::uint32_t, Bandwidth> link_speeds_;    // of ports whose speed is no longer the described one
     PortClasses port_classes_;
     DcbPort dcb_port_ = first_dcb_port();
+    DcbFaults dcb_faults_;
     std::map<std::uint32_t, std::vector<std::uint16_t>> pkeys_;    // by port, where they were set
     OrderedNumbers ordered_;
     std::vector<std::shared_ptr<UverbsFile>> files_;

@@ -233,6 +233,11 @@ Result<void> KernelDevice::set_port_classes(const PortClasses& /*classes*/)
     return not_here("port-classes");
 }
 
+Result<void> KernelDevice::order_dcb_fault(std::uint64_t /*nth*/, std::uint64_t /*times*/, const DcbFault& /*fault*/)
+{
+    return not_here("dcb-fault");
+}
+
 Result<void> KernelDevice::set_pkeys(std::uint32_t /*port*/, std::vector<std::uint16_t> /*pkeys*/)
 {
     return not_here("pkeys");

@@ -59,6 +59,9 @@ public:
     [[nodiscard]] Result<std::vector<QueuePairOwner>> owners() const override;
     [[nodiscard]] std::optional<DeviceTraffic> traffic() const override { return std::nullopt; }
     [[nodiscard]] std::optional<PortClasses> port_classes() const override { return std::nullopt; }
+    [[nodiscard]] std::optional<std::uint64_t> dcb_writes() const override { return std::nullopt; }
+    Result<void> order_dcb_fault(std::uint64_t nth, std::uint64_t times, const DcbFault& fault) override;
+    void clear_dcb_faults() override {}
     bool order_queue_pairs(const std::vector<std::uint32_t>& numbers) override
     {
         return firmware_.order_queue_pairs(numbers);

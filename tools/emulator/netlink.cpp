@@ -15,8 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tools/emulator/dcb.h"
 #include "tools/emulator/netlink_message.h"
+#include "tools/emulator/protocol.h"
 #include "tools/emulator/tasks.h"
 #include "tools/emulator/uverbs_file.h"
 
@@ -392,9 +392,11 @@ std::vector<QueuePairOwner> owners_of(const Device& device, std::optional<std::u
 }
 
 std::vector<NetlinkDatagram> netlink_answer(std::span<const std::uint8_t> request,
-                                            const std::vector<std::shared_ptr<Device>>& devices, pid_t reader)
+                                            const std::vector<std::shared_ptr<Device>>& devices, pid_t reader,
+                                            const TellDcb& tell)
 {
     Request header{};
+    header.process = reader;
     header.reader = numbers_of(fmt::format("/proc/{}", reader)).size() > 1 ? reader : 0;
     if (request.size() < sizeof(nlmsghdr)) {
         return {};
@@ -404,7 +406,11 @@ std::vector<NetlinkDatagram> netlink_answer(std::span<const std::uint8_t> reques
         return {error_answer(header, EINVAL)};
     }
     if (header.nlmsg_type == RTM_GETDCB || header.nlmsg_type == RTM_SETDCB) {
-        return {dcb_answer(header, request.subspan(NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN), devices)};
+        auto answer = dcb_answer(header, request.subspan(NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN), devices, tell);
+        if (answer.empty()) {
+            return {};
+        }
+        return {std::move(answer)};
     }
     const bool is_dump = (header.nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
     const auto command = static_cast<std::uint16_t>(header.nlmsg_type & kCommandMask);
@@ -439,18 +445,24 @@ std::vector<NetlinkDatagram> netlink_answer(std::span<const std::uint8_t> reques
     return {error_answer(header, EOPNOTSUPP)};
 }
 
-bool answer_netlink(int socket, const std::vector<std::shared_ptr<Device>>& devices)
+bool answer_netlink(int socket, const NetlinkHost& host)
 {
     NetlinkDatagram request(kDatagram);
     const ssize_t length = recv(socket, request.data(), request.size(), MSG_DONTWAIT);
     if (length <= 0) {
         return length < 0 && (errno == EAGAIN || errno == EINTR);
     }
+    nlmsghdr header{};
+    std::memcpy(&header, request.data(), std::min(sizeof(header), static_cast<std::size_t>(length)));
+    if (header.nlmsg_type == kJoinDcb) {
+        host.join();
+        return true;
+    }
     ucred peer{};
     socklen_t size = sizeof(peer);
     const bool known = getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
-    for (const auto& answer :
-         netlink_answer({request.data(), static_cast<std::size_t>(length)}, devices, known ? peer.pid : 0)) {
+    for (const auto& answer : netlink_answer({request.data(), static_cast<std::size_t>(length)}, host.devices,
+                                             known ? peer.pid : 0, host.tell)) {
         // As a dump of the kernel goes on when its reader reads; who does not read does not get the rest.
         pollfd room{socket, POLLOUT, 0};
         if (poll(&room, 1, kPatience) <= 0 ||

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "tools/emulator/dcb.h"
 #include "tools/emulator/device.h"
 
 namespace rdmaqos::emulator {
@@ -34,11 +36,16 @@ struct QueuePairOwner {
 
 // The datagrams that answer one request. Threads have the numbers that the reader's pid namespace gives them; reader 0:
 // those of the emulator's.
-[[nodiscard]] std::vector<std::vector<std::uint8_t>> netlink_answer(std::span<const std::uint8_t> request,
-                                                                    const std::vector<std::shared_ptr<Device>>& devices,
-                                                                    pid_t reader = 0);
+[[nodiscard]] std::vector<std::vector<std::uint8_t>> netlink_answer(
+    std::span<const std::uint8_t> request, const std::vector<std::shared_ptr<Device>>& devices, pid_t reader = 0,
+    const TellDcb& tell = [](const NetlinkDatagram&) {});
 
+struct NetlinkHost {
+    const std::vector<std::shared_ptr<Device>>& devices;
+    TellDcb tell;
+    std::function<void()> join;    // the socket gets what is told from now on (kJoinDcb)
+};
 // Reads one request from the socket and answers it. False: the other end is gone.
-[[nodiscard]] bool answer_netlink(int socket, const std::vector<std::shared_ptr<Device>>& devices);
+[[nodiscard]] bool answer_netlink(int socket, const NetlinkHost& host);
 
 }    // namespace rdmaqos::emulator

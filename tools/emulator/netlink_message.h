@@ -17,7 +17,8 @@ namespace rdmaqos::emulator {
 using NetlinkDatagram = std::vector<std::uint8_t>;
 
 struct Request : nlmsghdr {
-    pid_t reader = 0;    // who gets the answer; 0: one of our pid namespace
+    pid_t reader = 0;     // who gets the answer; 0: one of our pid namespace
+    pid_t process = 0;    // who asks, as we count; 0: not known
 };
 
 // Netlink attributes, appended to a message.

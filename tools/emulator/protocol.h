@@ -6,8 +6,8 @@
 //                      descriptor of it, wherever that travelled. It leads to uverbs0.7.sock if this is the device's
 //                      seventh appearance
 //     netlink.sock     takes the place of a NETLINK_RDMA socket, and of a NETLINK_ROUTE socket by which a message of
-//     DCB
-//                      is sent
+//                      DCB is sent, or which joins the group RTNLGRP_DCB: setsockopt() sends the header of a message of
+//                      type kJoinDcb and waits for kSubscribed bytes of zero; then come its datagrams among the answers
 //     uevent.sock      takes the place of a NETLINK_KOBJECT_UEVENT socket: bind() sends its groups (4 bytes) and waits
 //                      for kSubscribed bytes of zero; then come the datagrams of these groups
 //     control.sock     rdma-qos-emulator ctl and trace
@@ -65,6 +65,8 @@ constexpr std::size_t kMaxTransfer = 65536;
 
 // More than a few bytes: filters of the socket look for the magic of a message.
 constexpr std::size_t kSubscribed = 64;
+// No family of netlink has it: numbers below 16 are netlink's own, and this one is free.
+constexpr std::uint16_t kJoinDcb = 15;
 
 struct CallHeader {
     std::uint32_t magic = kCallMagic;

@@ -283,6 +283,7 @@ void Server::remove_peer(int fd)
     const std::lock_guard lock(mutex_);
     peers_.erase(fd);
     subscribers_.erase(fd);
+    dcb_listeners_.erase(fd);
 }
 
 void Server::arm(int fd)
@@ -379,7 +380,8 @@ void Server::handle(Peer& peer)
         descriptor_closed(peer);
         break;
     case Peer::Kind::Netlink:
-        if (answer_netlink(peer.fd.get(), devices_)) {
+        if (answer_netlink(peer.fd.get(), {devices_, [this](const NetlinkDatagram& notice) { tell_dcb(notice); },
+                                           [this, &peer] { join_dcb(peer.fd.get()); }})) {
             arm(peer.fd.get());
         } else {
             remove_peer(peer.fd.get());

@@ -7,12 +7,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "lib/base/result.h"
 #include "tools/emulator/datapath/hardware.h"
 #include "tools/emulator/device.h"
+#include "tools/emulator/netlink_message.h"
 #include "tools/emulator/trace.h"
 #include "tools/emulator/uevents.h"
 #include "tools/emulator/workers.h"
@@ -54,6 +56,8 @@ public:
     void set_link_speed(Device& device, std::uint32_t port, Bandwidth speed);
     // The same for its P_Key table.
     void set_pkeys(Device& device, std::uint32_t port, std::vector<std::uint16_t> pkeys);
+    // As by another program of the host, and told so to who listens to DCB.
+    void set_port_classes(Device& device, const PortClasses& classes);
 
     // Calls so far, and those that ended in a way that only a mistake of the emulator explains.
     [[nodiscard]] std::uint64_t calls() const { return calls_; }
@@ -107,6 +111,8 @@ private:
     // after `file`, or (null) all.
     void await_closes(UverbsFile* file) const;
     void subscribe(Peer& peer);
+    void join_dcb(int fd);
+    void tell_dcb(const NetlinkDatagram& notice);
     void tell(const std::vector<Uevent>& events);
     void appear(const std::shared_ptr<Device>& device);
     void disappear(const Device& device);
@@ -130,9 +136,10 @@ private:
 
     std::mutex calls_mutex_;
     std::map<pid_t, int> calls_of_;    // running, by process
-    std::mutex mutex_;                 // of peers_ and uevents
+    std::mutex mutex_;                 // of peers_, uevents and listeners to DCB
     std::map<int, std::shared_ptr<Peer>> peers_;
     std::map<int, std::uint32_t> subscribers_;    // to uevents: groups, by descriptor
+    std::set<int> dcb_listeners_;                 // of RTNLGRP_DCB: descriptors
     std::uint64_t uevents_ = 0;                   // so far
     UniqueFd epoll_;
     UniqueFd wakeup_;

@@ -40,6 +40,13 @@ public:
     [[nodiscard]] Result<std::vector<QueuePairOwner>> owners() const override { return owners_of(*device_); }
     [[nodiscard]] std::optional<DeviceTraffic> traffic() const override { return device_->traffic(); }
     [[nodiscard]] std::optional<PortClasses> port_classes() const override { return device_->port_classes(); }
+    [[nodiscard]] std::optional<std::uint64_t> dcb_writes() const override { return device_->dcb_writes(); }
+    Result<void> order_dcb_fault(std::uint64_t nth, std::uint64_t times, const DcbFault& fault) override
+    {
+        device_->order_dcb_fault(nth, times, fault);
+        return {};
+    }
+    void clear_dcb_faults() override { device_->clear_dcb_faults(); }
     bool order_queue_pairs(const std::vector<std::uint32_t>& numbers) override
     {
         return device_->order_queue_pairs(numbers);
@@ -72,7 +79,7 @@ public:
     }
     Result<void> set_port_classes(const PortClasses& classes) override
     {
-        device_->set_port_classes(classes);
+        server_.set_port_classes(*device_, classes);
         return {};
     }
     Result<void> set_pkeys(std::uint32_t port, std::vector<std::uint16_t> pkeys) override

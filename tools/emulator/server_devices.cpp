@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 
+#include "tools/emulator/dcb.h"
 #include "tools/emulator/protocol.h"
 #include "tools/emulator/server.h"
 #include "tools/emulator/sysfs.h"
@@ -79,6 +80,23 @@ void Server::subscribe(Peer& peer)
     arm(fd);
 }
 
+void Server::join_dcb(int fd)
+{
+    const std::lock_guard lock(mutex_);    // as above
+    dcb_listeners_.insert(fd);
+    const char answer[kSubscribed] = {};
+    (void)send(fd, answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void Server::tell_dcb(const NetlinkDatagram& notice)
+{
+    const std::lock_guard lock(mutex_);
+    for (const int fd : dcb_listeners_) {
+        // Who does not read loses what does not fit; the kernel would tell him so.
+        (void)send(fd, notice.data(), notice.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+}
+
 void Server::tell(const std::vector<Uevent>& events)
 {
     const std::lock_guard lock(mutex_);
@@ -147,6 +165,7 @@ void Server::plug(Device& device)
         return;
     }
     device.set_appearance(free_index(), next_appearance_++);
+    device.lose_port_classes();
     if (hardware_) {
         hardware_->clear_traffic(device);
     }
@@ -186,6 +205,11 @@ void Server::set_link_speed(Device& device, std::uint32_t port, Bandwidth speed)
     set_port(device, port, false);
     device.set_link_speed(port, speed);
     set_port(device, port, true);
+}
+
+void Server::set_port_classes(Device& device, const PortClasses& classes)
+{
+    set_by_host(device, classes, [this](const NetlinkDatagram& notice) { tell_dcb(notice); });
 }
 
 void Server::set_pkeys(Device& device, std::uint32_t port, std::vector<std::uint16_t> pkeys)

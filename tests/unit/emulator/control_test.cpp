@@ -111,6 +111,34 @@ TEST_F(EmulatorControl, PortClasses)
     EXPECT_THAT(ask({"port-classes", "mlx9_0", "none"}), HasSubstr("there is no device mlx9_0"));
 }
 
+TEST_F(EmulatorControl, AResetLosesPortClasses)
+{
+    for (const std::string how : {"reset", "unplug"}) {
+        EXPECT_EQ(ask({"port-classes", "mlx5_0", "tc1=70", "tc2=30"}), "");
+        EXPECT_TRUE(state().at("devices").at(0).contains("port-classes"));
+        EXPECT_EQ(ask({how, "mlx5_0"}), "");
+        EXPECT_EQ(ask({"plug", "mlx5_0"}), "");
+        EXPECT_FALSE(state().at("devices").at(0).contains("port-classes")) << how;
+    }
+}
+
+TEST_F(EmulatorControl, FaultsOfDcb)
+{
+    EXPECT_EQ(state().at("devices").at(0).at("dcb-writes"), 0);
+    EXPECT_EQ(ask({"dcb-fault", "mlx5_0", "2", "refuse", "16", "times", "3"}), "");
+    Device& device = *emulator.server().devices().front();
+    EXPECT_EQ(device.count_dcb_write(), std::nullopt);
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(device.count_dcb_write(), (DcbFault{DcbFaultKind::Refuse, 16}));
+    }
+    EXPECT_EQ(device.count_dcb_write(), std::nullopt);
+    EXPECT_EQ(state().at("devices").at(0).at("dcb-writes"), 5);
+    EXPECT_THAT(ask({"state"}), HasSubstr("    dcb-writes=5\n"));
+    EXPECT_EQ(ask({"dcb-fault", "mlx5_0", "1", "kill-after"}), "");
+    EXPECT_EQ(ask({"clear"}), "");
+    EXPECT_EQ(device.count_dcb_write(), std::nullopt);
+}
+
 TEST_F(EmulatorControl, DevicesAndEvents)
 {
     const UniqueFd events = client.open_events();
@@ -180,6 +208,9 @@ TEST_F(EmulatorControl, Mistakes)
         {{"event", "mlx5_0", "rain"}, "there is no event `rain`"},
         {{"event", "mlx5_0", "port-error", "3"}, "mlx5_0 has ports 1 to 1"},
         {{"qp-fatal", "mlx5_0", "5"}, "mlx5_0 has no queue pair 5"},
+        {{"dcb-fault", "mlx5_0", "0", "refuse"}, "with NTH from 1"},
+        {{"dcb-fault", "mlx5_0", "1", "explode"}, "refuse|half|kill-before|kill-after|silent"},
+        {{"dcb-fault", "mlx5_0", "1", "refuse", "128"}, "an errno here is 1 to 127, not 128"},
         {{"resource", "cq"}, "there is: resource qp"},
     };
     for (const auto& [words, says] : cases) {

@@ -64,6 +64,7 @@ TEST(EmulatorDcb, IsWhatThePortSchedulesBy)
     EXPECT_EQ(words_of(classes), (std::vector<std::string>{"tc1=70", "tc2=30", "tc3=strict", "tc4=strict", "tc5=strict",
                                                            "tc6=strict", "tc7=strict", "dscp26=1"}));
     EXPECT_EQ(classes_of(dcb_port_of(classes)), classes);
+    EXPECT_EQ(classes_of(first_dcb_port()), PortClasses());
 }
 
 TEST(EmulatorDcb, RefusesWeightsAsTheDriver)
@@ -87,14 +88,13 @@ TEST(EmulatorDcb, RefusesWeightsAsTheDriver)
     }
 }
 
-TEST(EmulatorDcb, RefusesACreditBasedShaperHalfway)
+TEST(EmulatorDcb, RefusesACreditBasedShaperAsAWhole)
 {
     DcbPort port = first_dcb_port();
     ieee_ets ets = some_ets();
     ets.tc_tsa[5] = IEEE_8021QAZ_TSA_CB_SHAPER;
-    EXPECT_EQ(set_ets(port, raw(ets)), EINVAL);
-    EXPECT_EQ(port.class_of_priority.at(0), 0) << "written";
-    EXPECT_EQ(port.selection.at(1), IEEE_8021QAZ_TSA_VENDOR) << "not written";
+    EXPECT_EQ(set_ets(port, raw(ets)), EOPNOTSUPP);
+    EXPECT_EQ(port, first_dcb_port());
 }
 
 TEST(EmulatorDcb, RoundsRatesAsTheDriver)
@@ -139,10 +139,11 @@ struct EmulatorDcbMessages : testing::Test {
     }
 
     NetlinkDatagram ask(std::uint16_t type, std::uint8_t command, const std::string& interface,
-                        const std::function<void(Writer&)>& add = {}) const
+                        const std::function<void(Writer&)>& add = {})
     {
         Request header{};
         header.nlmsg_seq = 7;
+        header.nlmsg_pid = 4711;
         Writer writer(type, NLM_F_REQUEST, header);
         dcbmsg message{};
         message.cmd = command;
@@ -153,9 +154,9 @@ struct EmulatorDcbMessages : testing::Test {
         if (add) {
             add(writer);
         }
-        const auto answers = netlink_answer(writer.finish(), devices);
-        EXPECT_EQ(answers.size(), 1U);
-        return answers.front();
+        const auto answers = netlink_answer(writer.finish(), devices, 0,
+                                            [this](const auto& notice) { told.push_back(notice); });
+        return answers.size() == 1 ? answers.front() : NetlinkDatagram();
     }
     static int error_of(const NetlinkDatagram& answer)
     {
@@ -188,7 +189,15 @@ struct EmulatorDcbMessages : testing::Test {
         return !std::ranges::search(answer, bytes).empty();
     }
 
+    // Of a set with these weights: the driver's errno; -1: there is no answer.
+    int errno_of_set()
+    {
+        const NetlinkDatagram answer = ask(RTM_SETDCB, DCB_CMD_IEEE_SET, "ens1", parts(some_ets(), {}));
+        return answer.empty() ? -1 : -static_cast<std::int8_t>(byte_of(answer));
+    }
+
     std::vector<std::shared_ptr<Device>> devices;
+    std::vector<NetlinkDatagram> told;
 };
 
 TEST_F(EmulatorDcbMessages, SetAndGet)
@@ -199,7 +208,24 @@ TEST_F(EmulatorDcbMessages, SetAndGet)
     const NetlinkDatagram answer = ask(RTM_GETDCB, DCB_CMD_IEEE_GET, "ens1");
     EXPECT_TRUE(has(answer, raw(entry)));
     EXPECT_TRUE(has(answer, raw(some_ets().prio_tc)));
-    EXPECT_EQ(byte_of(ask(RTM_GETDCB, DCB_CMD_GDCBX, "ens1")), DCB_CAP_DCBX_HOST | DCB_CAP_DCBX_VER_IEEE);
+    EXPECT_EQ(byte_of(ask(RTM_GETDCB, DCB_CMD_GDCBX, "ens1")),
+              DCB_CAP_DCBX_HOST | DCB_CAP_DCBX_VER_CEE | DCB_CAP_DCBX_VER_IEEE);
+}
+
+TEST_F(EmulatorDcbMessages, TheFirmwareMayNegotiate)
+{
+    const auto set_mode = [this](std::uint8_t mode) {
+        return byte_of(
+            ask(RTM_SETDCB, DCB_CMD_SDCBX, "ens1", [mode](Writer& writer) { writer.put_byte(DCB_ATTR_DCBX, mode); }));
+    };
+    EXPECT_EQ(set_mode(DCB_CAP_DCBX_LLD_MANAGED | DCB_CAP_DCBX_VER_IEEE), 1) << "refused";
+    EXPECT_EQ(set_mode(DCB_CAP_DCBX_VER_IEEE), 1) << "not by the host";
+    EXPECT_EQ(devices.front()->dcb_port(), first_dcb_port());
+    EXPECT_EQ(set_mode(0), 0);
+    EXPECT_EQ(devices.front()->dcb_port().mode, DCB_CAP_DCBX_VER_CEE | DCB_CAP_DCBX_VER_IEEE);
+    EXPECT_EQ(set_mode(DCB_CAP_DCBX_HOST | DCB_CAP_DCBX_VER_IEEE), 0);
+    EXPECT_EQ(devices.front()->dcb_port().mode, DCB_CAP_DCBX_HOST | DCB_CAP_DCBX_VER_IEEE);
+    EXPECT_TRUE(told.empty()) << "the kernel does not tell of modes";
 }
 
 TEST_F(EmulatorDcbMessages, WhatIsRefusedMayBeHalfSet)
@@ -215,6 +241,95 @@ TEST_F(EmulatorDcbMessages, TheHostSetsThemAsWell)
 {
     devices.front()->set_port_classes(parse_port_classes({"tc1=70", "tc2=30", "dscp26=1"}).value());
     EXPECT_TRUE(has(ask(RTM_GETDCB, DCB_CMD_IEEE_GET, "ens1"), raw(app(IEEE_8021QAZ_APP_SEL_DSCP, 26, 1))));
+}
+
+// ---- what is told ----
+
+TEST_F(EmulatorDcbMessages, EachSetIsToldWithItsNumberAndNoPortAlsoOneThatIsRefused)
+{
+    const auto entry = app(IEEE_8021QAZ_APP_SEL_DSCP, 26, 1);
+    EXPECT_EQ(errno_of_set(), 0);
+    EXPECT_EQ(errno_of_set(), 0) << "the same again changes nothing";
+    ieee_ets wrong = some_ets();
+    wrong.tc_tx_bw[1] = 71;
+    (void)ask(RTM_SETDCB, DCB_CMD_IEEE_SET, "ens1", parts(wrong, {}));
+    (void)ask(RTM_SETDCB, DCB_CMD_IEEE_DEL, "ens1", parts(some_ets(), {entry}));
+    ASSERT_EQ(told.size(), 4U);
+    for (const auto& notice : told) {
+        nlmsghdr header{};
+        std::memcpy(&header, notice.data(), sizeof(header));
+        EXPECT_EQ(header.nlmsg_type, RTM_SETDCB);
+        EXPECT_EQ(header.nlmsg_seq, 7U);
+        EXPECT_EQ(header.nlmsg_pid, 0U);
+        EXPECT_EQ(header.nlmsg_len, notice.size());
+        EXPECT_EQ(notice.at(NLMSG_HDRLEN + 1), &notice == &told.back() ? DCB_CMD_IEEE_DEL : DCB_CMD_IEEE_SET);
+        EXPECT_TRUE(has(notice, raw(some_ets().prio_tc))) << "what is there now";
+    }
+    // What is not a set of the driver's, or did not reach it.
+    told.clear();
+    (void)ask(RTM_GETDCB, DCB_CMD_IEEE_GET, "ens1");
+    (void)ask(RTM_SETDCB, DCB_CMD_IEEE_SET, "ens1");
+    (void)ask(RTM_SETDCB, DCB_CMD_IEEE_SET, "ens2", parts(some_ets(), {}));
+    EXPECT_TRUE(told.empty());
+    EXPECT_EQ(devices.front()->dcb_writes(), 4U);
+}
+
+TEST_F(EmulatorDcbMessages, WhatTheHostSetsIsTold)
+{
+    set_by_host(*devices.front(), parse_port_classes({"tc1=70", "tc2=30"}).value(),
+                [this](const auto& notice) { told.push_back(notice); });
+    ASSERT_EQ(told.size(), 1U);
+    EXPECT_TRUE(has(told.front(), std::vector<std::uint8_t>{0, 70, 30}));
+    EXPECT_EQ(devices.front()->dcb_writes(), 0U) << "no request";
+}
+
+// ---- what goes wrong ----
+
+TEST_F(EmulatorDcbMessages, ASetIsRefusedAsOrdered)
+{
+    Device& device = *devices.front();
+    device.order_dcb_fault(2, 2, {DcbFaultKind::Refuse, ENOSPC});
+    EXPECT_EQ(errno_of_set(), 0);
+    device.lose_port_classes();
+    EXPECT_EQ(errno_of_set(), ENOSPC);
+    EXPECT_EQ(errno_of_set(), ENOSPC);
+    EXPECT_EQ(device.dcb_port(), first_dcb_port());
+    EXPECT_EQ(told.size(), 3U);
+    EXPECT_EQ(errno_of_set(), 0);
+    device.order_dcb_fault(1, 1, {DcbFaultKind::Refuse, EIO});
+    device.clear_dcb_faults();
+    EXPECT_EQ(errno_of_set(), 0);
+}
+
+TEST_F(EmulatorDcbMessages, AnEtsIsHalfSetAsOrdered)
+{
+    Device& device = *devices.front();
+    device.order_dcb_fault(1, 1, {DcbFaultKind::Half, EIO});
+    EXPECT_EQ(errno_of_set(), EIO);
+    DcbPort half = first_dcb_port();
+    half.class_of_priority = {0, 1, 2, 3, 4, 5, 6, 7};
+    EXPECT_EQ(device.dcb_port(), half);
+    device.order_dcb_fault(1, 1, {DcbFaultKind::Half, EIO});
+    (void)ask(RTM_SETDCB, DCB_CMD_IEEE_DEL, "ens1", parts(some_ets(), {app(IEEE_8021QAZ_APP_SEL_DSCP, 26, 1)}));
+    EXPECT_EQ(device.dcb_port(), half) << "what is deleted has no ETS";
+}
+
+// Nobody is killed here: the process that asks is not known.
+TEST_F(EmulatorDcbMessages, ASetIsDoneAndNotAnsweredAsOrdered)
+{
+    Device& device = *devices.front();
+    device.order_dcb_fault(1, 1, {DcbFaultKind::KillBefore});
+    device.order_dcb_fault(2, 1, {DcbFaultKind::KillAfter});
+    EXPECT_EQ(errno_of_set(), -1);
+    EXPECT_EQ(device.dcb_port(), first_dcb_port());
+    EXPECT_TRUE(told.empty());
+    EXPECT_EQ(errno_of_set(), -1);
+    EXPECT_EQ(device.port_classes().classes.at(1).weight, 70U);
+    EXPECT_EQ(told.size(), 1U);
+    device.lose_port_classes();
+    device.order_dcb_fault(1, 1, {DcbFaultKind::Silent});
+    EXPECT_EQ(errno_of_set(), -1);
+    EXPECT_EQ(device.port_classes().classes.at(1).weight, 70U);
 }
 
 TEST_F(EmulatorDcbMessages, Refusals)

@@ -1,14 +1,13 @@
 // librdmaqos-emulator-preload.so: makes /dev/infiniband/uverbsN of this process a connection to rdma-qos-emulator.
 //
 // Only libc is used: the library is loaded into programs of any kind. Here is what opens, uses and closes a device;
-// looking.cpp has what sees one, uevents.cpp the sockets for uevents.
+// looking.cpp has what sees one, uevents.cpp the sockets for uevents, dcb.cpp those for DCB.
 #include <cerrno>
 #include <cstdarg>
 #include <cstdint>
 
 #include <fcntl.h>
 #include <linux/netlink.h>
-#include <linux/rtnetlink.h>
 #include <linux/userfaultfd.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <sys/ioctl.h>
@@ -18,15 +17,14 @@
 #include <unistd.h>
 
 #include "tools/emulator/conversation.h"
+#include "tools/emulator/preload/connect.h"
 #include "tools/emulator/preload/next.h"
 #include "tools/emulator/preload/recognition.h"
 #include "tools/emulator/protocol.h"
 
 using namespace rdmaqos::emulator;
 
-namespace {
-
-constexpr int kNetlinkRdma = 20;
+namespace rdmaqos::emulator {
 
 int connect_to(const char* name, int index, bool close_on_exec, bool nonblocking)
 {
@@ -52,6 +50,12 @@ int connect_to(const char* name, int index, bool close_on_exec, bool nonblocking
     }
     return fd;
 }
+
+}    // namespace rdmaqos::emulator
+
+namespace {
+
+constexpr int kNetlinkRdma = 20;
 
 int open_device(int index, int flags)
 {
@@ -256,58 +260,6 @@ void* map_page(int file, std::uint64_t offset, size_t length, Map map)
 
 DEFINE_MMAP(mmap, off_t)
 DEFINE_MMAP(mmap64, off64_t)
-
-namespace {
-
-// What asks for the traffic classes of a port by this message, or sets them: rather the emulator's than this host's.
-bool is_about_dcb(const void* message, size_t length)
-{
-    nlmsghdr header;
-    if (message == nullptr || length < sizeof(header) || directory() == nullptr) {
-        return false;
-    }
-    __builtin_memcpy(&header, message, sizeof(header));
-    return header.nlmsg_len == length && (header.nlmsg_type == RTM_GETDCB || header.nlmsg_type == RTM_SETDCB);
-}
-
-bool is_route_netlink(int fd)
-{
-    int domain = 0;
-    int protocol = -1;
-    socklen_t length = sizeof(domain);
-    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain == AF_NETLINK &&
-           getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &length) == 0 && protocol == NETLINK_ROUTE;
-}
-
-// The descriptor becomes a connection to the emulator, and stays one. False: there is no emulator (any more).
-bool lead_to_emulator(int fd)
-{
-    const int flags = fcntl(fd, F_GETFD);
-    const int connection = connect_to("netlink", -1, true, (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0);
-    if (connection < 0) {
-        return false;
-    }
-    timeval patience{};
-    socklen_t length = sizeof(patience);
-    if (getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, &length) == 0) {
-        setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    }
-    const bool done = dup3(connection, fd, (flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0) == fd;
-    close(connection);
-    return done;
-}
-
-}    // namespace
-
-EXPORT ssize_t send(int fd, const void* message, size_t length, int flags)
-{
-    NEXT(send);
-    if (is_about_dcb(message, length) && is_route_netlink(fd) && !lead_to_emulator(fd)) {
-        errno = ECONNREFUSED;
-        return -1;
-    }
-    return real(fd, message, length, flags);
-}
 
 EXPORT int socket(int domain, int type, int protocol)
 {

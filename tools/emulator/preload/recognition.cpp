@@ -114,6 +114,13 @@ bool takes_uevents(int fd)
     return name != nullptr && strcmp(name, "uevent.sock") == 0;
 }
 
+bool is_netlink(int fd)
+{
+    sockaddr_un peer;
+    const char* name = name_of_descriptor(fd, peer);
+    return name != nullptr && (strcmp(name, "netlink.sock") == 0 || strcmp(name, "uevent.sock") == 0);
+}
+
 Socket socket_of_node(int index)
 {
     sockaddr_un address{};

@@ -49,6 +49,8 @@ inline int index_of_descriptor(int fd)
     return socket_of_descriptor(fd).index;
 }
 bool takes_uevents(int fd);
+// A connection that takes the place of a netlink socket; of uevents, too.
+bool is_netlink(int fd);
 
 // The one that the node leads to now; none: there is no such node.
 Socket socket_of_node(int index);

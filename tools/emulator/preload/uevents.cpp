@@ -1,4 +1,5 @@
-// A socket for uevents: what libudev does with one, and looks at before it believes a message.
+// A socket for uevents: what libudev does with one, and looks at before it believes a message; and what other libraries
+// look at on a socket for netlink.
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -30,13 +31,14 @@ int subscribe(int fd, std::uint32_t groups)
 }
 
 // As if the kernel, or udevd, had sent it by netlink as root.
-void set_sender(msghdr* message)
+void set_sender(int fd, msghdr* message)
 {
-    const bool from_udev = message->msg_iovlen > 0 && message->msg_iov[0].iov_len >= 8 &&
+    const bool has_uevents = takes_uevents(fd);
+    const bool from_udev = has_uevents && message->msg_iovlen > 0 && message->msg_iov[0].iov_len >= 8 &&
                            memcmp(message->msg_iov[0].iov_base, "libudev", 8) == 0;
     sockaddr_nl sender{};
     sender.nl_family = AF_NETLINK;
-    sender.nl_groups = from_udev ? 2 : 1;
+    sender.nl_groups = from_udev ? 2 : has_uevents ? 1 : 0;
     sender.nl_pid = from_udev ? 1 : 0;
     memcpy(message->msg_name, &sender, sizeof(sender));
     message->msg_namelen = sizeof(sender);
@@ -64,7 +66,7 @@ EXPORT int bind(int fd, const sockaddr* address, socklen_t length)
 EXPORT int getsockname(int fd, sockaddr* address, socklen_t* length)
 {
     NEXT(getsockname);
-    if (address == nullptr || length == nullptr || !takes_uevents(fd)) {
+    if (address == nullptr || length == nullptr || !is_netlink(fd)) {
         return real(fd, address, length);
     }
     sockaddr_nl local{};
@@ -82,8 +84,8 @@ EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags)
                              message->msg_namelen >= sizeof(sockaddr_nl) && directory() != nullptr;
     const ssize_t length = real(fd, message, flags);
     if (length > 0 && asks_sender && static_cast<sockaddr*>(message->msg_name)->sa_family == AF_UNIX &&
-        takes_uevents(fd)) {
-        set_sender(message);
+        is_netlink(fd)) {
+        set_sender(fd, message);
     }
     return length;
 }
