@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -244,6 +245,12 @@ std::string driver_of_interface(const std::string& interface, const std::filesys
     std::error_code none;
     const auto driver = std::filesystem::read_symlink(sys / "class/net" / interface / "device/driver", none);
     return none ? std::string() : driver.filename().string();
+}
+
+std::string driver_of_interface(const std::string& interface)
+{
+    const char* given = secure_getenv("SYSFS_PATH");
+    return driver_of_interface(interface, given != nullptr && *given == '/' ? given : "/sys");
 }
 
 std::string in_words(const Write& write)

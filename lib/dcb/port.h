@@ -47,8 +47,10 @@ struct AgentFeatures {
 // Unsupported where the driver has no such agent, which is most of them.
 [[nodiscard]] Result<AgentFeatures> read_agent(Transport& kernel, const std::string& interface);
 
-// The driver of an interface, by `sys`/class/net; "": it has none, or is not there.
-[[nodiscard]] std::string driver_of_interface(const std::string& interface, const std::filesystem::path& sys = "/sys");
+// The driver of an interface, by `sys`/class/net; "": it has none, or is not there. Without `sys`: /sys, or where
+// SYSFS_PATH points, as for libibverbs.
+[[nodiscard]] std::string driver_of_interface(const std::string& interface, const std::filesystem::path& sys);
+[[nodiscard]] std::string driver_of_interface(const std::string& interface);
 
 // ---- writing ----
 
