@@ -89,6 +89,23 @@ std::uint32_t weight_of(const PortClass& port_class)
     return port_class.is_strict ? 1 : std::max(1U, port_class.weight);
 }
 
+bool divides(const PortClasses& port)
+{
+    const std::uint8_t first = port.class_of_dscp(0);
+    for (std::uint8_t dscp = 0; dscp < kDscps; ++dscp) {
+        if (port.class_of_dscp(dscp) != first) {
+            return true;
+        }
+    }
+    return port.classes.at(first).max_rate.has_value();
+}
+
+std::string in_words(const PortClass& port_class)
+{
+    const std::string service = port_class.is_strict ? "strict" : fmt::format("weight {}", port_class.weight);
+    return port_class.max_rate ? fmt::format("{}, at most {}", service, to_string(*port_class.max_rate)) : service;
+}
+
 Result<PortClasses> parse_port_classes(const std::vector<std::string>& words)
 {
     PortClasses port;

@@ -59,6 +59,12 @@ struct PortClasses {
 [[nodiscard]] unsigned rank_of(const PortClasses& port, std::size_t number);
 // Among those of its rank; 1 or more.
 [[nodiscard]] std::uint32_t weight_of(const PortClass& port_class);
+// Whether it matters which DSCP a packet has, or that there are classes at all: packets are in different classes, or in
+// one that has a maximum rate.
+[[nodiscard]] bool divides(const PortClasses& port);
+
+// "weight 70", "strict, at most 10 Gbit/s"
+[[nodiscard]] std::string in_words(const PortClass& port_class);
 
 // From words that state all of it: `tc1=70` (weight), `tc2=30,10Gbps` (and maximum rate), `tc6=strict`, `prio3=2` (its
 // class), `dscp26=3` (its priority). A priority that is not named is in the class of its number, a DSCP that is not has

@@ -12,6 +12,8 @@
 #include <linux/rtnetlink.h>
 
 #include "lib/base/signal_process.h"
+#include "lib/dcb/port_settings.h"
+#include "lib/port_classes/scheduling.h"
 #include "tools/emulator/device.h"
 
 namespace rdmaqos::emulator {
@@ -122,6 +124,20 @@ int set_ieee(DcbPort& port, Bytes content, bool deletes)
         }
     }
     return error;
+}
+
+dcb::Selection selection_of(std::uint8_t tsa)
+{
+    switch (tsa) {
+    case IEEE_8021QAZ_TSA_STRICT:
+        return dcb::Selection::Strict;
+    case IEEE_8021QAZ_TSA_CB_SHAPER:
+        return dcb::Selection::CreditBasedShaper;
+    case IEEE_8021QAZ_TSA_ETS:
+        return dcb::Selection::Ets;
+    default:
+        return dcb::Selection::Vendor;
+    }
 }
 
 // mlx5e gives the port to its firmware with mode 0, and takes it from there with the host's bit. 1: refused.
@@ -255,22 +271,22 @@ DcbPort dcb_port_of(const PortClasses& classes)
 
 PortClasses classes_of(const DcbPort& port)
 {
-    PortClasses classes;
     if (port == first_dcb_port()) {
-        return classes;    // all alike, and so as if there were none
+        return {};    // all alike, and so as if there were none
     }
+    dcb::PortSettings settings;
+    dcb::Ets& ets = settings.ets.emplace();
     for (std::size_t number = 0; number < kPortClasses; ++number) {
-        PortClass& own = classes.classes.at(number);
-        own.is_strict = port.selection.at(number) == IEEE_8021QAZ_TSA_STRICT;
-        own.weight = own.is_strict ? 0 : port.weight.at(number);
-        own.max_rate = port.max_kbps.at(number) == 0 ? std::nullopt
-                                                     : std::optional(Bandwidth::from_kbps(port.max_kbps.at(number)));
+        const std::uint64_t max_kbps = port.max_kbps.at(number);
+        ets.traffic_class.at(number) = {selection_of(port.selection.at(number)), port.weight.at(number),
+                                        max_kbps == 0 ? std::nullopt : std::optional(Bandwidth::from_kbps(max_kbps))};
     }
-    classes.class_of_priority = port.class_of_priority;
-    if (port.trusts_dscp) {
-        classes.priority_of_dscp = port.priority_of_dscp;
+    ets.class_of_priority = port.class_of_priority;
+    settings.has_max_rates = true;
+    for (std::uint16_t dscp = 0; dscp < kDscps && port.trusts_dscp; ++dscp) {
+        settings.apps.push_back({dcb::Selector::Dscp, dscp, port.priority_of_dscp.at(dscp)});
     }
-    return classes;
+    return port_classes::scheduling_of(settings);
 }
 
 int set_ets(DcbPort& port, Bytes attribute)

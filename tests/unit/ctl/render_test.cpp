@@ -226,9 +226,9 @@ TEST(Render, EmptyTree)
 TEST(Render, BusyRatesAreTheSolvers)
 {
     const BusyRates rates = busy_rates({}, sample_device("mlx5_0"));
-    ASSERT_EQ(rates.size(), 2U);
-    EXPECT_EQ(rates.at("/tenants/rpc/pid:4711"), Bandwidth::from_gbps(40));
-    EXPECT_EQ(rates.at("/bulk"), Bandwidth::from_gbps(60));
+    ASSERT_EQ(rates.leaves.size(), 2U);
+    EXPECT_EQ(rates.leaves.at("/tenants/rpc/pid:4711"), Bandwidth::from_gbps(40));
+    EXPECT_EQ(rates.leaves.at("/bulk"), Bandwidth::from_gbps(60));
 }
 
 TEST(Render, StatusWhenNothingIsWrong)

@@ -123,7 +123,7 @@ std::function<std::string(const ElementPath&)> make_note(const DeviceView& devic
         }
     }
     if (busy != nullptr) {
-        for (const auto& [path, rate] : *busy) {
+        for (const auto& [path, rate] : busy->leaves) {
             std::string& note = notes[path];
             note += (note.empty() ? "" : ", ") + fmt::format("gets {}", to_string(rate));
         }
@@ -238,6 +238,45 @@ std::string render_device(const DeviceView& device, const Screen& screen, const 
 
 namespace {
 
+std::string outside_of_tree(const DeviceTree& shown)
+{
+    const auto outside = shown.device->queue_pairs_outside;
+    const bool is_one = outside == 1;
+    return fmt::format("{} of programs {} in no leaf and {} with {}: what each gets holds only while they send nothing "
+                       "(`rdma-qosctl qps --outside`)",
+                       counted(outside, "queue pair"), is_one ? "is" : "are", is_one ? "competes" : "compete",
+                       shown.busy->classes.empty()
+                           ? "the whole tree"
+                           : fmt::format("all that is in the traffic {} of {} packets", is_one ? "class" : "classes",
+                                         is_one ? "its" : "their"));
+}
+
+// What each class gets, and what is assumed for it.
+std::string busy_classes(const BusyRates& busy, const DeviceView& device, const Screen& screen)
+{
+    std::string text;
+    for (const auto& each : busy.classes) {
+        const double part = device.link_speed.is_zero() ? 0
+                                                        : 100 * static_cast<double>(each.gets.kbps()) /
+                                                              static_cast<double>(device.link_speed.kbps());
+        text += sentence_on(screen, 0, 2,
+                            printable(fmt::format("traffic class {} ({}; {}): gets {}, {:.0f} % of the port",
+                                                  each.number, in_words(each.port_class),
+                                                  each.levels.empty() ? "no level's DSCP"
+                                                                      : fmt::format("{}", fmt::join(each.levels, ", ")),
+                                                  to_string(each.gets), part))) +
+                "\n";
+    }
+    if (!busy.classes.empty()) {
+        text += sentence_on(screen, 0, 0,
+                            "it is assumed that queue pairs are in the traffic class of their level's DSCP (whether "
+                            "their programs set it is not known), and that the port divides itself among its classes, "
+                            "and a class among what the tree has in it") +
+                "\n";
+    }
+    return text;
+}
+
 // What the device's tree looks like, without the device's name.
 std::string tree_of(const DeviceTree& shown, std::size_t principals_shown, const Screen& screen)
 {
@@ -247,18 +286,17 @@ std::string tree_of(const DeviceTree& shown, std::size_t principals_shown, const
     }
     std::string text = tree_on(screen, render_tree(to_state(*shown.device), make_note(*shown.device, shown.busy),
                                                    principals_shown, requested_on(*shown.device)));
-    if (const auto outside = shown.device->queue_pairs_outside; shown.busy != nullptr && outside > 0) {
-        text += sentence_on(screen, 0, 0,
-                            fmt::format("{} of programs {} in no leaf and {} with the whole tree: what each gets holds "
-                                        "only while they send nothing (`rdma-qosctl qps --outside`)",
-                                        counted(outside, "queue pair"), outside == 1 ? "is" : "are",
-                                        outside == 1 ? "competes" : "compete")) +
-                "\n";
+    if (shown.busy != nullptr) {
+        text += busy_classes(*shown.busy, *shown.device, screen);
+    }
+    if (shown.busy != nullptr && shown.device->queue_pairs_outside > 0) {
+        text += sentence_on(screen, 0, 0, outside_of_tree(shown)) + "\n";
     }
     if (shown.busy != nullptr && shown.device->attach_mode == "per-process") {
         text += sentence_on(screen, 0, 0,
-                            "attach mode per-process: every process has a tree of its own; what each gets assumes that "
-                            "the port serves these trees in equal parts") +
+                            fmt::format("attach mode per-process: every process has a tree of its own; what each gets "
+                                        "assumes that {} these trees in equal parts",
+                                        shown.busy->classes.empty() ? "the port serves" : "a traffic class serves")) +
                 "\n";
     }
     return text;

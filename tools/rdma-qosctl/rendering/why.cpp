@@ -36,7 +36,7 @@ std::string describe_owner(const api::Owner& owner)
 
 std::string cap_of(const WhyStep& step, const WhyLeaf& leaf)
 {
-    if (!step.share) {
+    if (!step.share && !step.port_class) {
         return fmt::format("{} (port)", to_string(leaf.link_speed));
     }
     return step.max_rate ? to_string(*step.max_rate) : "";
@@ -52,9 +52,9 @@ std::string render_way(const WhyLeaf& leaf, const Screen& screen)
         const std::string indent = depth == 0 ? "" : std::string(2 * (depth - 1), ' ') + "└ ";
         std::string share = step.share ? fmt::format("{} of {}", *step.share == 0 ? 1 : *step.share, step.share_of)
                                        : "";
-        share += step.is_tree_of_process ? " (assumed)" : "";
+        share += step.is_tree_of_process ? " (assumed)" : step.is_strict ? "strict" : "";
         const std::string cap = cap_of(step, leaf);
-        table.add({indent + std::string(ElementPath(step.path).name()), share,
+        table.add({indent + (step.port_class ? step.path : std::string(ElementPath(step.path).name())), share,
                    Cell(step.is_narrowest_cap ? cap + " <- narrowest" : cap,
                         step.is_narrowest_cap ? Style::Warning : Style::Plain),
                    first_of(step.siblings)});
@@ -64,6 +64,19 @@ std::string render_way(const WhyLeaf& leaf, const Screen& screen)
     const std::string drawn = table.render(screen.indented(2));
     for (const auto line : lines_of(drawn)) {
         text += fmt::format("  {}\n", line);
+    }
+    return text;
+}
+
+// "67 % of the port by traffic class 1 (67 Gbit/s), then 50 % of that by the tree (33.5 Gbit/s)"
+std::string stages_in_words(const std::vector<WhyStage>& stages)
+{
+    std::string text;
+    for (const auto& stage : stages) {
+        const std::string of = text.empty() ? "of the port" : "of that";
+        text += fmt::format("{}{} {} by {} ({}{})", text.empty() ? "" : ", then ",
+                            stage.part > 0.9995 ? "all" : fmt::format("{:.0f} %", 100 * stage.part), of, stage.by,
+                            to_string(stage.rate), stage.assumed ? ", assumed" : "");
     }
     return text;
 }
@@ -82,6 +95,10 @@ std::string render_leaf(const WhyLeaf& leaf, const Screen& screen)
         text += render_way(leaf, screen);
         text += fmt::format("  alone {}; when all of these send, {}{}\n", to_string(leaf.alone), to_string(leaf.own),
                             leaf.outside > 0 ? "; without what is outside the tree" : "");
+        if (leaf.port_class) {
+            text += fmt::format("  {}\n  {}\n", sentence_on(screen, 2, 4, stages_in_words(leaf.stages)),
+                                sentence_on(screen, 2, 4, printable(leaf.class_reason)));
+        }
     }
     const Style style = leaf.narrowness == Narrowness::Nothing ? Style::Good : outside ? Style::Bad : Style::Warning;
     if (!leaf.remark.empty()) {

@@ -1,6 +1,7 @@
 #include "tools/rdma-qosctl/rendering/why.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <nlohmann/json.hpp>
 
@@ -13,6 +14,11 @@ namespace {
 Json step_json(const WhyStep& step)
 {
     Json json{{"path", step.path}};
+    if (step.port_class) {
+        json["port-class"] = *step.port_class;
+        json["strict"] = step.is_strict;
+        json["siblings"] = step.siblings;
+    }
     if (step.share) {
         json["share"] = *step.share;
         json["share-of"] = step.share_of;
@@ -57,6 +63,16 @@ Json leaf_json(const WhyLeaf& leaf)
             way.push_back(step_json(step));
         }
         json["way"] = std::move(way);
+    }
+    if (in_tree && leaf.port_class) {
+        json["port-class"] = *leaf.port_class;
+        json["port-class-reason"] = leaf.class_reason;
+        for (const auto& stage : leaf.stages) {
+            json["stages"].push_back({{"by", stage.by},
+                                      {"gets", stage.rate.kbps()},
+                                      {"percent", std::round(stage.part * 1000) / 10},
+                                      {"assumed", stage.assumed}});
+        }
     }
     return json;
 }

@@ -64,13 +64,27 @@ Json report_json(const HardwareReport& report, const DeviceView& device)
     return json;
 }
 
+Json busy_class_json(const BusyClass& busy)
+{
+    Json json{{"port-class", busy.number}, {"strict", busy.port_class.is_strict}};
+    if (!busy.port_class.is_strict) {
+        json["weight"] = busy.port_class.weight;
+    }
+    if (busy.port_class.max_rate) {
+        json["max-rate"] = busy.port_class.max_rate->kbps();
+    }
+    json["levels"] = busy.levels;
+    json["gets"] = busy.gets.kbps();
+    return json;
+}
+
 Json tree_json(const DeviceView& device, const BusyRates* busy)
 {
     Json elements = Json::array();
     for (const auto& element : device.tree) {
         Json json = api::to_json(element);
         if (busy != nullptr) {
-            if (const auto rate = busy->find(element.path); rate != busy->end()) {
+            if (const auto rate = busy->leaves.find(element.path); rate != busy->leaves.end()) {
                 json["gets"] = rate->second.kbps();
             }
         }
@@ -79,6 +93,9 @@ Json tree_json(const DeviceView& device, const BusyRates* busy)
     Json json{{"device", device.key()}, {"state", device.state}, {"elements", std::move(elements)}};
     if (busy != nullptr) {
         json["queue-pairs-outside"] = device.queue_pairs_outside;
+        for (const auto& each : busy->classes) {
+            json["port-classes"].push_back(busy_class_json(each));
+        }
     }
     return json;
 }

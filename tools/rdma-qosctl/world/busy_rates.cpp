@@ -7,18 +7,23 @@ namespace rdmaqos::ctl {
 BusyRates busy_rates(const World& world, const DeviceView& device)
 {
     const Competition competition = compete(world, device);
-    std::map<ElementPath, Allocation> sums;    // over the processes
-    for (const auto& [process, senders] : competition.senders) {
-        for (const auto& [leaf, most] : senders.demands()) {
-            const auto found = competition.busy.find(competition.place(process, leaf));
-            if (found != competition.busy.end()) {
-                sums[leaf].kbps += found->second.kbps;
+    std::map<ElementPath, Allocation> sums;    // over classes and processes
+    for (const auto& [port_class, processes] : competition.senders) {
+        for (const auto& [process, senders] : processes) {
+            for (const auto& [leaf, most] : senders.demands()) {
+                if (const ElementPath at = competition.place(process, leaf); competition.tree.contains(at)) {
+                    sums[leaf].kbps += competition.busy_kbps(port_class, at);
+                }
             }
         }
     }
     BusyRates rates;
     for (const auto& [leaf, sum] : sums) {
-        rates[leaf.text()] = sum.rate();
+        rates.leaves[leaf.text()] = sum.rate();
+    }
+    for (const auto& [number, allocation] : competition.busy.classes) {
+        rates.classes.push_back({number, competition.classes.port().classes.at(number),
+                                 competition.classes.levels_in(number), allocation.rate()});
     }
     return rates;
 }

@@ -3,22 +3,61 @@
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
+namespace {
+
+ClassAllocations solve_below(const LevelClasses& classes, const Tree& tree, Bandwidth link_speed,
+                             const ClassDemands& demands)
+{
+    if (classes.divide()) {
+        return solve(tree, link_speed, classes.port(), demands);
+    }
+    ClassAllocations all;
+    const auto wanted = demands.find(0);
+    all.elements = solve(tree, link_speed, wanted == demands.end() ? Demands() : wanted->second);
+    return all;
+}
+
+}    // namespace
 
 ElementPath Competition::place(std::uint64_t process, const ElementPath& path) const
 {
     return is_per_process ? path_in_process(process, path) : path;
 }
 
-const Senders& Competition::around(std::uint64_t process) const
+const Senders& Competition::around(std::uint8_t port_class, std::uint64_t process) const
 {
     static const Senders kNobody;
-    const auto found = senders.find(is_per_process ? process : 0);
-    return found == senders.end() ? kNobody : found->second;
+    const auto here = senders.find(port_class);
+    if (here == senders.end()) {
+        return kNobody;
+    }
+    const auto found = here->second.find(is_per_process ? process : 0);
+    return found == here->second.end() ? kNobody : found->second;
 }
 
-std::size_t Competition::other_processes(std::uint64_t process) const
+std::size_t Competition::other_processes(std::uint8_t port_class, std::uint64_t process) const
 {
-    return is_per_process ? senders.size() - senders.count(process) : 0;
+    const auto here = senders.find(port_class);
+    return !is_per_process || here == senders.end() ? 0 : here->second.size() - here->second.count(process);
+}
+
+double Competition::busy_kbps(std::uint8_t port_class, const ElementPath& at) const
+{
+    if (!classes.divide()) {
+        const auto found = busy.elements.find(at);
+        return found == busy.elements.end() ? 0 : found->second.kbps;
+    }
+    const auto here = busy.kbps_in_class.find(port_class);
+    if (here == busy.kbps_in_class.end()) {
+        return 0;
+    }
+    const auto found = here->second.find(at);
+    return found == here->second.end() ? 0 : found->second;
+}
+
+Allocation Competition::alone(std::uint8_t port_class, const ElementPath& at) const
+{
+    return solve_below(classes, tree, link_speed, {{port_class, {{at, std::nullopt}}}}).elements.at(at);
 }
 
 Competition compete(const World& world, const DeviceView& device)
@@ -26,21 +65,24 @@ Competition compete(const World& world, const DeviceView& device)
     Competition result;
     result.link_speed = device.link_speed;
     result.is_per_process = device.attach_mode == "per-process";
-    Demands demands;
-    if (result.is_per_process) {
-        result.senders = senders_by_process(world, device);
-        result.tree = trees_of_processes(to_tree(device), result.senders, device.divides_caps);
-        for (const auto& [process, senders] : result.senders) {
+    result.classes = LevelClasses(world.manager.levels, device);
+    ProcessSenders all;
+    for (const auto& sender : senders_in_leaves(world, device)) {
+        const std::uint64_t process = result.is_per_process ? sender.process : 0;
+        all[process].add(sender.leaf, sender.rate);
+        result.senders[result.classes.class_of(sender.level, sender.leaf)][process].add(sender.leaf, sender.rate);
+    }
+    result.tree = result.is_per_process ? trees_of_processes(to_tree(device), all, device.divides_caps)
+                                        : to_tree(device);
+    ClassDemands demands;
+    for (const auto& [port_class, processes] : result.senders) {
+        for (const auto& [process, senders] : processes) {
             for (const auto& [leaf, most] : senders.demands()) {
-                demands.emplace(path_in_process(process, leaf), most);
+                demands[port_class].emplace(result.place(process, leaf), most);
             }
         }
-    } else {
-        result.senders.emplace(0, senders_on(world, device));
-        result.tree = to_tree(device);
-        demands = result.senders.at(0).demands();
     }
-    result.busy = solve(result.tree, result.link_speed, demands);
+    result.busy = solve_below(result.classes, result.tree, result.link_speed, demands);
     return result;
 }
 

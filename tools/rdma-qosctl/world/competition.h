@@ -1,14 +1,17 @@
 // Who competes with whom on a device: its tree as the solver takes it, with all who are in its leaves. In attach mode
-// per-process that is a tree for each process (lib/model/process_trees.h).
+// per-process that is a tree for each process (lib/model/process_trees.h). Above them are the traffic classes of the
+// port, where they divide it (lib/model/port_classes.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 
 #include "lib/base/units.h"
+#include "lib/model/class_solver.h"
 #include "lib/model/process_trees.h"
 #include "lib/model/senders.h"
-#include "lib/model/solver.h"
+#include "tools/rdma-qosctl/world/level_classes.h"
 #include "tools/rdma-qosctl/world/views.h"
 
 namespace rdmaqos::ctl {
@@ -16,15 +19,21 @@ namespace rdmaqos::ctl {
 struct Competition {
     Tree tree;
     Bandwidth link_speed;
-    ProcessSenders senders;    // by process; mode shared: all as process 0
+    LevelClasses classes;                              // if they do not divide: all who send are in class 0
+    std::map<std::uint8_t, ProcessSenders> senders;    // by class and process; mode shared: all as process 0
     bool is_per_process = false;
-    Allocations busy;    // all of them send as much as they get
+    ClassAllocations busy;    // all of them send as much as they get
 
     // Of the tree that is solved; `process` and `path` as `sessions` and `tree` show them.
     [[nodiscard]] ElementPath place(std::uint64_t process, const ElementPath& path) const;
-    // Those who are in the same leaves as this process.
-    [[nodiscard]] const Senders& around(std::uint64_t process) const;
-    [[nodiscard]] std::size_t other_processes(std::uint64_t process) const;    // with a tree of their own
+    // Those who are in the same leaves as this process, and in this class.
+    [[nodiscard]] const Senders& around(std::uint8_t port_class, std::uint64_t process) const;
+    // With a tree of their own, and something in this class.
+    [[nodiscard]] std::size_t other_processes(std::uint8_t port_class, std::uint64_t process) const;
+    // What a place of the tree that is solved gets in a class; nobody there sends in it: 0.
+    [[nodiscard]] double busy_kbps(std::uint8_t port_class, const ElementPath& at) const;
+    // It alone sends, in this class.
+    [[nodiscard]] Allocation alone(std::uint8_t port_class, const ElementPath& at) const;
 };
 
 [[nodiscard]] Competition compete(const World& world, const DeviceView& device);

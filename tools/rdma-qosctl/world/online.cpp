@@ -289,18 +289,14 @@ Tree to_tree(const DeviceView& device)
     return tree;
 }
 
-namespace {
-
-// Each queue pair in a leaf: its process, its leaf, and its own rate. Those of which only the number is known are taken
-// to be of a process that is known in the leaf, else of process 0.
-template <typename Take>
-void for_each_sender(const World& world, const DeviceView& device, Take&& take)
+std::vector<LeafSender> senders_in_leaves(const World& world, const DeviceView& device)
 {
     const std::string key = device.key();
     struct Known {
         std::uint64_t process = 0;
         std::size_t queue_pairs = 0;
     };
+    std::vector<LeafSender> senders;
     std::map<ElementPath, Known> known;
     for (const auto& session : world.sessions) {
         for (const auto& queue_pair : session.queue_pairs) {
@@ -309,7 +305,8 @@ void for_each_sender(const World& world, const DeviceView& device, Take&& take)
                 Known& here = known[leaf];
                 here.process = session.owner.pid;
                 ++here.queue_pairs;
-                take(here.process, leaf, queue_pair.rate ? std::optional(queue_pair.rate->rate) : std::nullopt);
+                senders.push_back({here.process, leaf, queue_pair.level,
+                                   queue_pair.rate ? std::optional(queue_pair.rate->rate) : std::nullopt});
             }
         }
     }
@@ -317,28 +314,27 @@ void for_each_sender(const World& world, const DeviceView& device, Take&& take)
         const ElementPath leaf(element.path);
         const Known here = known[leaf];
         for (std::size_t i = here.queue_pairs; i < element.queue_pairs; ++i) {
-            take(here.process, leaf, std::nullopt);
+            senders.push_back({here.process, leaf, "", std::nullopt});
         }
     }
+    return senders;
 }
-
-}    // namespace
 
 Senders senders_on(const World& world, const DeviceView& device)
 {
     Senders senders;
-    for_each_sender(world, device, [&](std::uint64_t, const ElementPath& leaf, std::optional<Bandwidth> rate) {
-        senders.add(leaf, rate);
-    });
+    for (const auto& sender : senders_in_leaves(world, device)) {
+        senders.add(sender.leaf, sender.rate);
+    }
     return senders;
 }
 
 ProcessSenders senders_by_process(const World& world, const DeviceView& device)
 {
     ProcessSenders senders;
-    for_each_sender(world, device, [&](std::uint64_t process, const ElementPath& leaf, std::optional<Bandwidth> rate) {
-        senders[process].add(leaf, rate);
-    });
+    for (const auto& sender : senders_in_leaves(world, device)) {
+        senders[sender.process].add(sender.leaf, sender.rate);
+    }
     return senders;
 }
 

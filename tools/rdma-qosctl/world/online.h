@@ -80,10 +80,18 @@ struct SessionQuery {
 
 // The scheduling tree it has, draining elements included.
 [[nodiscard]] Tree to_tree(const DeviceView& device);
-// The queue pairs in its leaves with the rates at which they are paced. Those of which only the number is known count
-// as unpaced.
+// A queue pair in a leaf. Those of which only the number is known count as unpaced and without a level, and as those of
+// a process that is known in the leaf, else of process 0.
+struct LeafSender {
+    std::uint64_t process = 0;
+    ElementPath leaf;
+    std::string level;    // empty: not known
+    std::optional<Bandwidth> rate{};
+};
+[[nodiscard]] std::vector<LeafSender> senders_in_leaves(const World& world, const DeviceView& device);
+// The queue pairs in its leaves with the rates at which they are paced.
 [[nodiscard]] Senders senders_on(const World& world, const DeviceView& device);
-// The same by the process that has them; process 0 has those of which that is not known.
+// The same by the process that has them.
 [[nodiscard]] ProcessSenders senders_by_process(const World& world, const DeviceView& device);
 
 // By "name", "name/port", netdev or PCI address. UnknownDevice names those there are.

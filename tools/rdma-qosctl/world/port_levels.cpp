@@ -21,7 +21,8 @@ PortLevel port_level(const dcb::PortSettings& settings, std::string level, std::
     return result;
 }
 
-// Those for other devices have no class in the tree of this one.
+}    // namespace
+
 bool is_meant_for(const api::Level& level, const DeviceView& device)
 {
     return level.devices.empty() || [&] {
@@ -33,8 +34,6 @@ bool is_meant_for(const api::Level& level, const DeviceView& device)
         return false;
     }();
 }
-
-}    // namespace
 
 std::vector<PortLevel> port_levels(const DeviceView& device, const std::vector<api::Level>& levels)
 {

@@ -27,6 +27,9 @@ struct PortLevel {
 // has one, or the traffic classes of the port are not known.
 [[nodiscard]] std::vector<PortLevel> port_levels(const DeviceView& device, const std::vector<api::Level>& levels);
 
+// Those for other devices have no class in the tree of this one.
+[[nodiscard]] bool is_meant_for(const api::Level& level, const DeviceView& device);
+
 // "70 %", "strict", "70 %, at most 40 Gbit/s"; "-": not known
 [[nodiscard]] std::string in_words(const std::optional<dcb::TrafficClass>& scheduling);
 

@@ -46,6 +46,11 @@ const api::Level* find_level(const World& world, std::string_view name)
 // The option of a level or of a scheduling node by which the element of that path has its cap.
 std::string owner_of_cap(const World& world, const std::string& path)
 {
+    if (!path.starts_with('/')) {
+        return fmt::format("the maximum rate of {} of the port (`rdma-qosctl export dcb` prints what the policy would "
+                           "set it to)",
+                           path);
+    }
     const std::string name(ElementPath(path).name());
     const std::string above = ElementPath(path).parent().text();
     for (const auto& level : world.manager.levels) {
@@ -70,28 +75,36 @@ class ActiveTree {
 public:
     ActiveTree(const World& world, const DeviceView& device) : competition_(compete(world, device))
     {
-        for (const auto& [other, senders] : competition_.senders) {
-            for (const auto& [leaf, most] : senders.demands()) {
-                for (auto at = tree().find(competition_.place(other, leaf)); at != tree().end();
-                     at = tree().find(at->second.parent)) {
-                    busy_paths_.insert(at->first);
+        for (const auto& [port_class, processes] : competition_.senders) {
+            for (const auto& [process, senders] : processes) {
+                for (const auto& [leaf, most] : senders.demands()) {
+                    for (auto at = tree().find(competition_.place(process, leaf)); at != tree().end();
+                         at = tree().find(at->second.parent)) {
+                        busy_paths_[port_class].insert(at->first);
+                    }
                 }
             }
         }
     }
 
-    // Whose questions the following ones are.
-    void ask_for(std::uint64_t process) { process_ = process; }
+    // Whose questions the following ones are: of queue pairs of this level in this leaf.
+    void ask_for(std::uint64_t process, std::string_view level, const ElementPath& leaf)
+    {
+        process_ = process;
+        port_class_ = competition_.classes.class_of(level, leaf);
+    }
 
     [[nodiscard]] Bandwidth link_speed() const { return competition_.link_speed; }
+    [[nodiscard]] const LevelClasses& classes() const { return competition_.classes; }
+    [[nodiscard]] std::uint8_t port_class() const { return port_class_; }
     [[nodiscard]] bool contains(const ElementPath& leaf) const { return tree().contains(place(leaf)); }
-    [[nodiscard]] const Senders& senders() const { return competition_.around(process_); }
-    [[nodiscard]] std::size_t other_processes() const { return competition_.other_processes(process_); }
+    [[nodiscard]] const Senders& senders() const { return competition_.around(port_class_, process_); }
+    [[nodiscard]] std::size_t other_processes() const { return competition_.other_processes(port_class_, process_); }
     [[nodiscard]] Allocation alone(const ElementPath& leaf) const
     {
-        return solve(tree(), link_speed(), {{place(leaf), std::nullopt}}).at(place(leaf));
+        return competition_.alone(port_class_, place(leaf));
     }
-    [[nodiscard]] Allocation busy(const ElementPath& leaf) const { return competition_.busy.at(place(leaf)); }
+    [[nodiscard]] Bandwidth busy(const ElementPath& leaf) const { return rate_of(place(leaf)); }
 
     // From the root to the leaf.
     [[nodiscard]] std::vector<WhyStep> way_to(const ElementPath& leaf) const
@@ -108,6 +121,9 @@ public:
                             ? name.substr(own_root.text().size())
                             : name;
             step.max_rate = element.attributes.max_rate;
+            if (path.is_root() && classes().divide()) {
+                steps.push_back(step_of_class());
+            }
             if (!path.is_root()) {
                 step.share = element.attributes.share;
                 step.share_of = weight(element);
@@ -119,15 +135,77 @@ public:
         return steps;
     }
 
+    // Which part of the port each of those that divide it leaves to the leaf.
+    [[nodiscard]] std::vector<WhyStage> stages_to(const ElementPath& leaf) const
+    {
+        std::vector<WhyStage> stages;
+        const ElementPath own_root = place(ElementPath::root());
+        add_stage(stages, name_of(port_class_), rate_of(ElementPath::root()), false);
+        if (!own_root.is_root()) {
+            add_stage(stages, "the trees of processes", rate_of(own_root), other_processes() > 0);
+        }
+        add_stage(stages, own_root.is_root() ? "the tree" : "its tree", busy(leaf), false);
+        return stages;
+    }
+    void add_stage(std::vector<WhyStage>& stages, std::string by, Bandwidth rate, bool assumed) const
+    {
+        const Bandwidth before = stages.empty() ? link_speed() : stages.back().rate;
+        const double part = before.is_zero() ? 0
+                                             : static_cast<double>(rate.kbps()) / static_cast<double>(before.kbps());
+        stages.push_back({std::move(by), rate, part, assumed});
+    }
+
 private:
     [[nodiscard]] static std::uint32_t weight(const Element& element) { return std::max(1U, element.attributes.share); }
+    [[nodiscard]] static std::string name_of(std::uint8_t port_class)
+    {
+        return fmt::format("traffic class {}", port_class);
+    }
 
     [[nodiscard]] const Tree& tree() const { return competition_.tree; }
     [[nodiscard]] ElementPath place(const ElementPath& path) const { return competition_.place(process_, path); }
+    // Of what is in the class, when all send.
+    [[nodiscard]] Bandwidth rate_of(const ElementPath& at) const
+    {
+        return Allocation{competition_.busy_kbps(port_class_, at), {}, {}, {}}.rate();
+    }
+
+    // Those of its rank have a part beside it, those of higher ranks go before it.
+    [[nodiscard]] WhyStep step_of_class() const
+    {
+        const PortClasses& port = classes().port();
+        const PortClass& own = port.classes.at(port_class_);
+        WhyStep step;
+        step.path = name_of(port_class_);
+        step.port_class = port_class_;
+        step.is_strict = own.is_strict;
+        step.max_rate = own.max_rate;
+        const auto busy = competition_.busy.classes.find(port_class_);
+        step.is_held_by_siblings = busy != competition_.busy.classes.end() &&
+                                   busy->second.bottleneck == Bottleneck::Link;
+        if (!own.is_strict) {
+            step.share = weight_of(own);
+            step.share_of = weight_of(own);
+        }
+        for (const auto& [number, processes] : competition_.senders) {
+            if (number == port_class_ || rank_of(port, number) < rank_of(port, port_class_)) {
+                continue;
+            }
+            const bool goes_before = rank_of(port, number) > rank_of(port, port_class_);
+            step.siblings.push_back(fmt::format("{} ({}{})", name_of(number), in_words(port.classes.at(number)),
+                                                goes_before ? ", goes first" : ""));
+            step.share_of += goes_before ? 0 : weight_of(port.classes.at(number));
+        }
+        return step;
+    }
 
     void add_siblings(const ElementPath& path, const Element& element, WhyStep& step) const
     {
-        for (const auto& other : busy_paths_) {
+        const auto busy = busy_paths_.find(port_class_);
+        if (busy == busy_paths_.end()) {
+            return;
+        }
+        for (const auto& other : busy->second) {
             const Element& sibling = tree().at(other);
             if (other != path && sibling.parent == element.parent) {
                 step.share_of += weight(sibling);
@@ -138,7 +216,8 @@ private:
 
     Competition competition_;
     std::uint64_t process_ = 0;
-    std::set<ElementPath> busy_paths_;    // with queue pairs in or below them
+    std::uint8_t port_class_ = 0;
+    std::map<std::uint8_t, std::set<ElementPath>> busy_paths_;    // by class: with queue pairs in or below them
 };
 
 void mark_narrowest_cap(WhyLeaf& leaf)
@@ -155,15 +234,21 @@ void mark_narrowest_cap(WhyLeaf& leaf)
     }
 }
 
+// What others leave to it of its parent.
+double part_of(const WhyStep& step, const WhyLeaf& leaf)
+{
+    // A class that others go before does not get what its weight says.
+    return step.port_class ? leaf.stages.front().part
+                           : static_cast<double>(std::max(1U, *step.share)) / static_cast<double>(step.share_of);
+}
+
 // The step where most is lost to others: the smallest part of its parent.
 const WhyStep* most_crowded(const WhyLeaf& leaf)
 {
     const WhyStep* worst = nullptr;
-    const auto part = [](const WhyStep& step) {
-        return static_cast<double>(std::max(1U, *step.share)) / static_cast<double>(step.share_of);
-    };
     for (const auto& step : leaf.steps) {
-        if (!step.siblings.empty() && (worst == nullptr || part(step) < part(*worst))) {
+        if (!step.siblings.empty() && step.is_held_by_siblings &&
+            (worst == nullptr || part_of(step, leaf) < part_of(*worst, leaf))) {
             worst = &step;
         }
     }
@@ -176,13 +261,21 @@ std::string paced_in_words(const WhyLeaf& leaf)
                        to_string(*leaf.paced), leaf.queue_pairs.size() == 1 ? "" : " together", leaf.pacing);
 }
 
+// What a queue pair in no leaf competes with.
+std::string whole_of(const WhyLeaf& leaf, const char* without_classes)
+{
+    return leaf.port_class ? fmt::format("all that is in traffic class {} of the port", *leaf.port_class)
+                           : without_classes;
+}
+
 // Each by its own rate, with nothing that holds them together.
 void judge_paced_outside(WhyLeaf& leaf)
 {
     leaf.own = leaf.alone = leaf.busy = std::min(*leaf.paced, leaf.link_speed);
     leaf.narrowness = is_less(*leaf.paced, leaf.link_speed) ? Narrowness::Paced : Narrowness::Nothing;
-    leaf.verdict = fmt::format("{}; not in the tree, so {} with the whole tree, without share or guarantee",
-                               paced_in_words(leaf), leaf.queue_pairs.size() == 1 ? "it competes" : "they compete");
+    leaf.verdict = fmt::format("{}; not in the tree, so {} with {}, without share or guarantee", paced_in_words(leaf),
+                               leaf.queue_pairs.size() == 1 ? "it competes" : "they compete",
+                               whole_of(leaf, "the whole tree"));
     leaf.advice = fmt::format("raise `per-queue-pair: max-rate` of level {}, or use more queue pairs", leaf.level);
 }
 
@@ -195,12 +288,13 @@ void judge_outside(const World& world, const SessionView& session, const std::st
         return;
     }
     leaf.narrowness = Narrowness::Outside;
-    leaf.verdict = fmt::format("{}: it competes with the whole tree, without share, guarantee or cap",
+    leaf.verdict = fmt::format("{}: it competes with {}, without share, guarantee or cap",
                                leaf.remark.empty() ? "not in the tree"
-                                                   : fmt::format("not in the tree: {}", leaf.remark));
+                                                   : fmt::format("not in the tree: {}", leaf.remark),
+                               whole_of(leaf, "the whole tree"));
     if (!leaf.lost_level.empty()) {
-        leaf.verdict = fmt::format("{}; outside the tree it competes with all of it, without share, guarantee or cap",
-                                   leaf.remark);
+        leaf.verdict = fmt::format("{}; outside the tree it competes with {}, without share, guarantee or cap",
+                                   leaf.remark, whole_of(leaf, "all of it"));
         leaf.remark.clear();
         return;    // the advice is to get a level again: nothing else helps
     }
@@ -232,11 +326,30 @@ void judge_outside(const World& world, const SessionView& session, const std::st
     }
 }
 
+// The port gives its traffic class too little.
+void judge_crowded_class(const WhyStep& step, WhyLeaf& leaf)
+{
+    leaf.verdict = fmt::format(
+        "crowded: {} of the port {}; {}", step.path,
+        step.is_strict ? "is strict" : fmt::format("has weight {} of {}", step.share.value_or(1), step.share_of),
+        step.siblings.size() == 1 ? fmt::format("{} sends too", step.siblings.front())
+                                  : fmt::format("{} others send too", step.siblings.size()));
+    leaf.advice = "raise the share of the child of the tree's root that the level is below, and set the port's weights "
+                  "by it: `rdma-qosctl export dcb` prints how";
+}
+
+// The leaf itself.
+bool is_more_crowded_than(const WhyStep& step, const WhyLeaf& leaf)
+{
+    return step.port_class ? leaf.stages.back().part < part_of(step, leaf)
+                           : leaf.others_in_leaf >= step.siblings.size();
+}
+
 void judge_crowded(const World& world, WhyLeaf& leaf)
 {
     leaf.narrowness = Narrowness::Crowded;
     const WhyStep* step = most_crowded(leaf);
-    if (leaf.others_in_leaf > 0 && (step == nullptr || leaf.others_in_leaf >= step->siblings.size())) {
+    if (leaf.others_in_leaf > 0 && (step == nullptr || is_more_crowded_than(*step, leaf))) {
         leaf.verdict = fmt::format("crowded: {} of others in the same leaf {}, which compete queue pair by queue pair; "
                                    "of {} its own {} {}",
                                    counted(leaf.others_in_leaf, "queue pair"), leaf.leaf, to_string(leaf.busy),
@@ -253,13 +366,18 @@ void judge_crowded(const World& world, WhyLeaf& leaf)
         leaf.verdict = "crowded";
         return;
     }
+    if (step->port_class) {
+        judge_crowded_class(*step, leaf);
+        return;
+    }
     if (step->is_tree_of_process) {
-        leaf.verdict = fmt::format("crowded: {} on this port, and in attach mode per-process no share holds between "
-                                   "processes; equal parts are "
-                                   "assumed",
-                                   step->siblings.size() == 1
-                                       ? "one other process sends"
-                                       : fmt::format("{} other processes send", step->siblings.size()));
+        leaf.verdict = fmt::format(
+            "crowded: {} {}, and in attach mode per-process no share holds between "
+            "processes; equal parts are "
+            "assumed",
+            step->siblings.size() == 1 ? "one other process sends"
+                                       : fmt::format("{} other processes send", step->siblings.size()),
+            leaf.port_class ? fmt::format("in traffic class {} of this port", *leaf.port_class) : "on this port");
         leaf.advice = fmt::format("cap the levels of the others (`max-rate`); shares need firmware that lets processes "
                                   "share leaves (`rdma-qosctl devices {}`)",
                                   leaf.device);
@@ -313,17 +431,19 @@ void judge_with_outside(WhyLeaf& leaf)
     const std::string who = fmt::format("{} outside the tree{}", counted(leaf.outside, "queue pair"),
                                         leaf.outside_senders.empty() ? "" : fmt::format(" ({})", leaf.outside_senders));
     const std::string compete = leaf.outside == 1 ? "competes" : "compete";
+    const std::string with_whom = leaf.port_class ? "all that is in the traffic classes of their packets"
+                                                  : "the whole tree";
     const std::string govern =
         "bring what is outside into the tree, or end it (`rdma-qosctl qps --outside` says why it "
         "is there)";
     if (leaf.narrowness == Narrowness::Crowded) {
-        leaf.verdict += fmt::format("; and {} {} with all of it", who, compete);
+        leaf.verdict += fmt::format("; and {} {} with {}", who, compete, leaf.port_class ? with_whom : "all of it");
         leaf.advice = fmt::format("{}; then {}", govern, leaf.advice);
         return;
     }
-    leaf.verdict = fmt::format("{}, as long as {} {} nothing: {} with the whole tree, without share or cap",
-                               leaf.verdict, who, leaf.outside == 1 ? "sends" : "send",
-                               leaf.outside == 1 ? "it competes" : "they compete");
+    leaf.verdict = fmt::format("{}, as long as {} {} nothing: {} with {}, without share or cap", leaf.verdict, who,
+                               leaf.outside == 1 ? "sends" : "send", leaf.outside == 1 ? "it competes" : "they compete",
+                               with_whom);
     leaf.advice = fmt::format("{}; without it, {}", govern, leaf.advice);
     leaf.narrowness = Narrowness::Crowded;
 }
@@ -440,6 +560,10 @@ WhyLeaf explain_group(const World& world, const SessionView& session, const Grou
     if (tree != nullptr) {
         leaf.link_speed = tree->link_speed();
     }
+    if (tree != nullptr && tree->classes().divide()) {
+        leaf.port_class = tree->port_class();
+        leaf.class_reason = tree->classes().reason(group.level, path);
+    }
     if (group.leaf.empty() || tree == nullptr || !tree->contains(path)) {
         judge_outside(world, session, group.cause, leaf);
         return leaf;
@@ -450,8 +574,14 @@ WhyLeaf explain_group(const World& world, const SessionView& session, const Grou
     leaf.steps = tree->way_to(path);
     mark_narrowest_cap(leaf);
     leaf.alone = tree->alone(path).rate();
-    leaf.busy = tree->busy(path).rate();
+    leaf.busy = tree->busy(path);
     leaf.own = tree->senders().part(path, leaf.busy, rates);
+    if (leaf.port_class) {
+        leaf.stages = tree->stages_to(path);
+        if (leaf.others_in_leaf > 0) {
+            tree->add_stage(leaf.stages, "others in its leaf", leaf.own, false);
+        }
+    }
     const std::uint32_t all_outside = device_of(world, group.device)->queue_pairs_outside;
     leaf.outside = all_outside - std::min(all_outside, own_outside(groups, group.device));
     leaf.outside_senders = senders_outside(outside, group.device);
@@ -466,7 +596,8 @@ public:
     explicit Trees(const World& world) : world_(world) {}
 
     // nullptr: the device is gone.
-    [[nodiscard]] const ActiveTree* of(const std::string& device, std::uint64_t process)
+    [[nodiscard]] const ActiveTree* of(const std::string& device, std::uint64_t process, std::string_view level,
+                                       const ElementPath& leaf)
     {
         auto found = trees_.find(device);
         if (found == trees_.end()) {
@@ -476,7 +607,7 @@ public:
             }
             found = trees_.try_emplace(device, world_, *view).first;
         }
-        found->second.ask_for(process);
+        found->second.ask_for(process, level, leaf);
         return &found->second;
     }
     [[nodiscard]] std::size_t size() const { return trees_.size(); }
@@ -507,8 +638,9 @@ void explain(const World& world, const Groups& groups, const std::vector<api::Ho
              WhySession& result)
 {
     for (const auto& [group, queue_pairs] : groups) {
-        result.leaves.push_back(explain_group(world, result.session, groups, group, outside,
-                                              trees.of(group.device, result.session.owner.pid)));
+        result.leaves.push_back(
+            explain_group(world, result.session, groups, group, outside,
+                          trees.of(group.device, result.session.owner.pid, group.level, ElementPath(group.leaf))));
     }
     if (groups.empty()) {
         result.note = "no queue pair is attached: what it sends is outside the tree";

@@ -11,6 +11,10 @@
 //
 // In attach mode per-process, others have trees of their own, and the port is assumed to serve all trees equally.
 //
+// Where the port divides itself among traffic classes, the first step of the way is the class that the DSCP of the
+// level leads to, and only who is in the same class competes below it. That the queue pairs have this DSCP is assumed,
+// and said.
+//
 // Queue pairs in no leaf can still be paced: then `own` is what their rates add up to.
 //
 // Pure functions over what the daemon says of itself.
@@ -38,13 +42,24 @@ enum class Narrowness : std::uint8_t {
 
 // One element on the way from the root to a leaf.
 struct WhyStep {
-    std::string path;                      // of the tree of a process: "/pid:4711"
-    bool is_tree_of_process = false;       // attach mode per-process: its share is assumed, nothing sets it
-    std::optional<std::uint32_t> share;    // empty: the root
-    std::uint32_t share_of = 0;            // the shares of all siblings that have queue pairs below, its own included
+    std::string path;    // of the tree of a process: "/pid:4711"; of a traffic class: a name for it
+    std::optional<std::uint8_t> port_class{};    // a traffic class of the port, above the tree; its share is its weight
+    bool is_strict = false;                      // such a class, which has no share
+    bool is_held_by_siblings = true;             // if there are any: they take from it when all send
+    bool is_tree_of_process = false;             // attach mode per-process: its share is assumed, nothing sets it
+    std::optional<std::uint32_t> share;          // empty: the root, or a strict class
+    std::uint32_t share_of = 0;    // the shares of all siblings that have queue pairs below, its own included
     std::optional<Bandwidth> max_rate;
     bool is_narrowest_cap = false;
     std::vector<std::string> siblings;    // others that have queue pairs below them: "bulk (share 30)"
+};
+
+// What one of those that divide the port leaves to what is below it, when all send.
+struct WhyStage {
+    std::string by;          // "traffic class 1", "the tree"
+    Bandwidth rate;          // what is left
+    double part = 1;         // of what the stage before left
+    bool assumed = false;    // nothing sets it
 };
 
 // What a port does now, by its counters.
@@ -69,6 +84,9 @@ struct WhyLeaf {
     std::string outside_senders{};             // whose; empty: not known
     std::size_t other_processes = 0;           // with trees of their own: attach mode per-process
     std::vector<WhyStep> steps;
+    std::optional<std::uint8_t> port_class{};    // empty: the port divides nothing, or that is not known
+    std::string class_reason{};                  // why this one, a sentence
+    std::vector<WhyStage> stages{};              // from the port to `own`; with traffic classes only
     Bandwidth link_speed;
     Bandwidth alone;
     Bandwidth busy;
