@@ -156,8 +156,8 @@ TEST(SimulateLive, PacedQueuePairsOfSessionsAskForNoMore)
     EXPECT_DOUBLE_EQ(level_of(gets({"a*2=inf"}), "a").rates.gets, 2 * kGigabit) << "two of them";
     EXPECT_DOUBLE_EQ(level_of(gets({"a*1=500Mbps,a=inf"}), "a").rates.gets, 3.5 * kGigabit) << "and the other three";
     const BusyRates busy = busy_rates(world, device);
-    EXPECT_EQ(busy.at("/a"), Bandwidth::from_gbps(4));
-    EXPECT_EQ(busy.at("/b"), Bandwidth::from_gbps(96));
+    EXPECT_EQ(busy.leaves.at("/a"), Bandwidth::from_gbps(4));
+    EXPECT_EQ(busy.leaves.at("/b"), Bandwidth::from_gbps(96));
 }
 
 TEST(SimulateLive, WhatIsOutside)
@@ -174,15 +174,27 @@ TEST(SimulateLive, WhatTheReaderHasToKnow)
 {
     DeviceView device = sample_device("mlx5_0");
     device.tree[1].draining = true;
-    device.attach_mode = "per-process";
     device.link_speed = Bandwidth();
     device.queue_pairs_outside = 2;
     EXPECT_THAT(live(device, {"rpc=inf"}).notes,
-                ElementsAre(HasSubstr("1 leaf is of an earlier policy"), HasSubstr("a tree of its own"),
-                            HasSubstr("the link is down"), HasSubstr("outside the tree: 2 queue pairs of programs")));
+                ElementsAre(HasSubstr("1 leaf is of an earlier policy"), HasSubstr("the link is down"),
+                            HasSubstr("outside the tree: 2 queue pairs of programs")));
     EXPECT_THAT(live(device, {"bulk=inf"}).outside, ElementsAre(OutsideLevel{"bulk", "the device has no leaf for it"}));
     device.attach_mode = "none";
     EXPECT_THAT(live(device, {"rpc=inf"}).notes, Contains(HasSubstr("nothing of this is enforced")));
+    LoadedTree loaded = live(device, {"rpc=inf"});
+    give_processes_trees(loaded, {}, false);
+    EXPECT_THAT(loaded.notes, Contains(HasSubstr("every process has a tree of its own")));
+}
+
+TEST(SimulateLive, WhatIsInNoLeafHasAPlaceBesideTheTree)
+{
+    const LoadedTree loaded = live(sample_device("mlx5_0"), {"rpc=inf,outside.dscp26*2=inf"});
+    EXPECT_THAT(loaded.outside, IsEmpty());
+    EXPECT_THAT(loaded.outside_leaves, ElementsAre(ElementPath("/outside.dscp26")));
+    const SimulatedStep step = simulate_step(loaded, Bandwidth::from_gbps(90));
+    EXPECT_NEAR(level_of(step, "outside.dscp26").rates.gets, 60e6, 1) << "each of two as the whole tree";
+    EXPECT_NEAR(step.used, 90e6, 1);
 }
 
 }    // namespace

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
+#include <rapidcheck/gtest.h>
 
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/simulate_sample.h"
@@ -280,6 +281,195 @@ TEST(SimulatePortClasses, NoneAsBefore)
 {
     EXPECT_THAT(simulated(kMarked, {"rpc=inf"}).classes, IsEmpty());
     EXPECT_THAT(simulated_with_classes({}, {"rpc=inf"}).classes, IsEmpty());
+}
+
+// A row of docs/traffic.md that was measured: one tree for each process, on 100 Mbit/s.
+struct MeasuredRow {
+    std::string name;
+    std::vector<std::string> classes;
+    std::string levels;
+    std::string load;
+    std::map<std::string, double> gets;    // Mbit/s, of all senders of a level
+};
+
+std::vector<MeasuredRow> measured_rows()
+{
+    const std::string two = "  - {name: heavy, dscp: 26, schedule: {share: 1}}\n"
+                            "  - {name: light, dscp: 10, schedule: {share: 1}}\n";
+    const std::string control = "  - {name: control, dscp: 46, schedule: {share: 1}}\n";
+    return {
+        {"70 and 30 of two processes",
+         {"tc1=70", "tc2=30"},
+         two,
+         "heavy=inf,light=inf",
+         {{"heavy", 70}, {"light", 30}}},
+        {"50, 30 and 20",
+         {"tc1=50", "tc2=30", "tc3=20"},
+         two + "  - {name: red, dscp: 18, schedule: {share: 1}}\n",
+         "heavy=inf,light=inf,red=inf",
+         {{"heavy", 50}, {"light", 30}, {"red", 20}}},
+        {"two processes in one of them",
+         {"tc1=70", "tc2=30"},
+         two,
+         "heavy*2=inf,light=inf",
+         {{"heavy", 70}, {"light", 30}}},
+        {"a maximum rate of 25",
+         {"tc1=70,25Mbps", "tc2=30"},
+         two,
+         "heavy=inf,light=inf",
+         {{"heavy", 25}, {"light", 75}}},
+        {"a cap of 25 in the tree",
+         {"tc1=70", "tc2=30"},
+         "  - {name: heavy, dscp: 26, schedule: {share: 1, max-rate: 25Mbps}}\n"
+         "  - {name: light, dscp: 10, schedule: {share: 1}}\n",
+         "heavy=inf,light=inf",
+         {{"heavy", 25}, {"light", 75}}},
+        {"a strict one with a cap of 20 in the tree",
+         {"tc1=70", "tc2=30", "tc6=strict"},
+         two + "  - {name: control, dscp: 46, schedule: {share: 1, max-rate: 20Mbps}}\n",
+         "heavy=inf,light=inf,control=inf",
+         {{"heavy", 56}, {"light", 24}, {"control", 20}}},
+        {"a strict one with a maximum rate of 20",
+         {"tc1=70", "tc2=30", "tc6=strict,20Mbps"},
+         two + control,
+         "heavy=inf,light=inf,control=inf",
+         {{"heavy", 56}, {"light", 24}, {"control", 20}}},
+        {"a program that marks nothing",
+         {"tc0=10", "tc1=70", "tc2=20"},
+         two + "  - {name: plain, schedule: {share: 1}}\n",
+         "heavy=inf,light=inf,plain=inf",
+         {{"heavy", 70}, {"light", 20}, {"plain", 10}}},
+        {"4 queue pairs in no leaf",
+         {"tc0=30", "tc1=70"},
+         two,
+         "heavy=inf,outside*4=inf",
+         {{"heavy", 70}, {"outside", 30}}},
+        {"queue pairs in no leaf with a DSCP of a level",
+         {"tc1=70", "tc2=30"},
+         two,
+         "heavy=inf,light=inf,outside.dscp10=inf",
+         {{"heavy", 70}, {"light", 15}, {"outside.dscp10", 15}}},
+    };
+}
+
+LoadedTree per_process(const MeasuredRow& row)
+{
+    LoadedTree loaded = loaded_policy("qos-levels:\n  - {name: DEFAULT, sl: 0}\n" + row.levels, {row.load});
+    give_processes_trees(loaded, {}, false);
+    std::vector<std::string> words = row.classes;
+    words.insert(words.end(), {"dscp26=1", "dscp10=2", "dscp18=3", "dscp46=6"});
+    loaded.port = parse_port_classes(words).value();
+    return loaded;
+}
+
+TEST(SimulatePerProcess, SharesOfClassesHoldBetweenProcessesAsMeasured)
+{
+    for (const MeasuredRow& row : measured_rows()) {
+        SCOPED_TRACE(row.name);
+        const SimulatedStep step = simulate_step(per_process(row), Bandwidth::from_mbps(100));
+        double all = 0;
+        for (const auto& [level, mbps] : row.gets) {
+            EXPECT_NEAR(level_of(step, level).rates.gets, mbps * 1000, 0.01) << level;
+            all += mbps;
+        }
+        EXPECT_NEAR(step.used, all * 1000, 0.01);
+        EXPECT_EQ(all, 100) << "nothing is left over";
+    }
+}
+
+TEST(SimulatePerProcess, WithoutClassesSharesDoNotHoldAndCapsHoldInEachProcess)
+{
+    const std::string levels = "qos-levels:\n"
+                               "  - {name: DEFAULT, sl: 0}\n"
+                               "  - {name: heavy, schedule: {share: 70}}\n"
+                               "  - {name: light, schedule: {share: 30, max-rate: 10Gbps}}\n";
+    LoadedTree loaded = loaded_policy(levels, {"heavy=inf,light*3=inf"});
+    give_processes_trees(loaded, {}, false);
+    SimulatedStep step = simulate_step(loaded, Bandwidth::from_gbps(100));
+    EXPECT_NEAR(level_of(step, "light").rates.gets, 30 * kGigabit, 1) << "10 of each process";
+    EXPECT_EQ(level_of(step, "light").limit.kind, Limit::Kind::Cap);
+    EXPECT_EQ(level_of(step, "light").limit.at, ElementPath("/light"));
+    EXPECT_NEAR(level_of(step, "heavy").rates.gets, 70 * kGigabit, 1);
+    EXPECT_NEAR(check_by_packets(loaded, Bandwidth::from_gbps(100)).percent, 0, 1);
+    loaded.divides_caps = true;
+    step = simulate_step(loaded, Bandwidth::from_gbps(100));
+    EXPECT_NEAR(level_of(step, "light").rates.gets, 10 * kGigabit, 10) << "divided among the processes";
+    EXPECT_NEAR(level_of(step, "heavy").rates.gets, 90 * kGigabit, 10);
+}
+
+TEST(SimulatePerProcess, ProcessesThatAreThereAreKnown)
+{
+    // One process with three queue pairs in the leaf, and one with one: the queue pairs of one do not count.
+    const std::string levels = "qos-levels:\n  - {name: DEFAULT, sl: 0}\n  - {name: heavy, schedule: {share: 70}}\n"
+                               "  - {name: light, schedule: {share: 30}}\n";
+    LoadedTree loaded = loaded_policy(levels, {"heavy*4=inf,light=8Gbps"});
+    ProcessSenders there;
+    there[17].add(ElementPath("/heavy"), std::nullopt, 3);
+    there[18].add(ElementPath("/heavy"), std::nullopt);
+    there[17].add(ElementPath("/light"), std::nullopt);
+    give_processes_trees(loaded, there, false);
+    const SimulatedStep step = simulate_step(loaded, Bandwidth::from_gbps(100));
+    // Process 17: 8 of light beside heavy in its half; 18: its half.
+    EXPECT_NEAR(level_of(step, "light").rates.gets, 8 * kGigabit, 1);
+    EXPECT_NEAR(level_of(step, "heavy").rates.gets, 92 * kGigabit, 1);
+    EXPECT_EQ(level_of(step, "light").limit.kind, Limit::Kind::Demand);
+}
+
+TEST(SimulateOutside, CompetesBesideTheWholeTree)
+{
+    const SimulatedStep step = simulated(kMarked, {"rpc=inf,web=inf,outside=inf,outside.dscp10*2=5Gbps"});
+    EXPECT_NEAR(level_of(step, "outside.dscp10").rates.gets, 10 * kGigabit, 1);
+    EXPECT_NEAR(level_of(step, "outside").rates.gets, 45 * kGigabit, 1) << "as the tree";
+    EXPECT_NEAR(level_of(step, "rpc").rates.gets, 45 / 4.0 * kGigabit, 1);
+    EXPECT_EQ(level_of(step, "outside.dscp10").senders, 2U);
+    EXPECT_NEAR(step.used, 100 * kGigabit, 1);
+    EXPECT_EQ(dscp_of_outside("Outside.DSCP46"), 46);
+    for (const char* level : {"outside.dscp64", "outside.", "outsider", "outside.dscp", "rpc"}) {
+        EXPECT_FALSE(dscp_of_outside(level)) << level;
+    }
+}
+
+// Whatever the loads: no class has more than its maximum rate, no element more than its cap, and while anybody wants
+// more and nothing but the link holds it, the link is full.
+RC_GTEST_PROP(SimulatePerProcess, NobodyIsAboveALimitAndNothingIsLeftOver, ())
+{
+    const auto number = [](int from, int to) { return *rc::gen::inRange(from, to + 1); };
+    const auto word = [&](int number_of_class) {
+        const std::string service = number(0, 4) == 0 ? "strict" : std::to_string(number(0, 100));
+        return fmt::format("tc{}={}{}", number_of_class, service,
+                           number(0, 2) == 0 ? fmt::format(",{}Gbps", number(1, 120)) : "");
+    };
+    LoadedTree loaded = loaded_policy(
+        fmt::format("qos-levels:\n  - {{name: DEFAULT, sl: 0}}\n"
+                    "  - {{name: a, dscp: 26, schedule: {{share: {}, max-rate: {}Gbps}}}}\n"
+                    "  - {{name: b, dscp: {}, schedule: {{share: {}, fair-by: process}}}}\n"
+                    "  - {{name: c, schedule: {{share: {}}}}}\n",
+                    number(1, 100), number(1, 100), number(0, 1) == 0 ? 10 : 26, number(1, 100), number(1, 100)),
+        {fmt::format("a*{}=inf,b*{}={}Gbps,c*{}=inf,outside.dscp10*{}={}Gbps", number(1, 3), number(1, 5),
+                     number(1, 40), number(1, 3), number(1, 2), number(1, 60))});
+    const bool is_per_process = number(0, 1) == 1;
+    if (is_per_process) {
+        give_processes_trees(loaded, {}, number(0, 1) == 1);
+    }
+    loaded.port = parse_port_classes({word(0), word(1), word(2), "dscp26=1", "dscp10=2"}).value();
+    const SimulatedStep step = simulate_step(loaded, Bandwidth::from_gbps(100));
+    double of_classes = 0;
+    bool wants_more = false;
+    for (const SimulatedClass& one : step.classes) {
+        of_classes += one.rates.gets;
+        RC_ASSERT(!one.port_class.max_rate ||
+                  one.rates.gets <= static_cast<double>(one.port_class.max_rate->kbps()) + 1);
+    }
+    for (const SimulatedElement& element : step.elements) {
+        RC_ASSERT(element.rates.gets <= element.rates.asked + 1);
+        if (const auto& cap = element.attributes.max_rate; cap && !element.path.is_root() && !is_per_process) {
+            RC_ASSERT(element.rates.gets <= static_cast<double>(cap->kbps()) + 1);
+        }
+        wants_more = wants_more || (element.kind == ElementKind::Leaf && element.limit.kind == Limit::Kind::Link);
+    }
+    RC_ASSERT(std::abs(of_classes - step.used) < 1);
+    RC_ASSERT(step.used < 100 * kGigabit + 1);
+    RC_ASSERT(!wants_more || step.used > 100 * kGigabit - 1);
 }
 
 SimulationReport sample_with_classes()

@@ -14,6 +14,7 @@
 #include "policy/model/verdict.h"
 #include "policy/yaml/simulation_reader.h"
 #include "tools/rdma-qosctl/offline/files.h"
+#include "tools/rdma-qosctl/world/level_classes.h"
 #include "tools/rdma-qosctl/world/reports.h"
 
 namespace rdmaqos::ctl {
@@ -74,6 +75,9 @@ Target to_target(const DeviceView& device)
                     link_layer_of(device.link_layer),
                     device.link_up ? device.link_speed : Bandwidth{}};
     target.local = LocalPort{Guid{device.port_guid}, Guid{device.node_guid}, device.port, {}, {}, {}};
+    target.is_per_process = device.attach_mode == "per-process";
+    target.divides_caps = device.divides_caps;
+    target.port = port_that_divides(device);
     return target;
 }
 

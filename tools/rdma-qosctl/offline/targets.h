@@ -8,6 +8,7 @@
 
 #include "lib/base/result.h"
 #include "lib/base/units.h"
+#include "lib/model/port_classes.h"
 #include "lib/tree/compile.h"
 #include "policy/model/local_port.h"
 #include "policy/model/policy.h"
@@ -26,6 +27,9 @@ struct Target {
     std::uint32_t mtu = 4096;
     DeviceNames names;                 // of the default profile: empty
     std::optional<LocalPort> local;    // of the default profile: none
+    bool is_per_process = false;       // the device's attach mode; of what is only simulated: shared
+    bool divides_caps = false;
+    PortClasses port{};    // the traffic classes that it has now, if they divide it
 };
 
 // A ConnectX-6 Dx at 100 Gbit/s.

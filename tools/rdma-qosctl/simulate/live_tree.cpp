@@ -146,11 +146,7 @@ private:
             add_note(loaded_, fmt::format("{} of an earlier policy still there; it is simulated without senders",
                                           draining == 1 ? "1 leaf is" : fmt::format("{} leaves are", draining)));
         }
-        if (device_.attach_mode == "per-process") {
-            add_note(loaded_,
-                     "attach mode per-process: every process has a tree of its own; simulated is one tree for "
-                     "all, whose shares hold between processes (`rdma-qosctl tree --busy` shows what is there)");
-        } else if (device_.attach_mode == "none") {
+        if (device_.attach_mode == "none") {
             add_note(loaded_, "attach mode none: no queue pair is in the tree, so nothing of this is enforced");
         }
         if (device_.link_speed.is_zero()) {
@@ -167,7 +163,9 @@ private:
     {
         const auto index = class_of_level_.find(to_lower(load.level));
         Class* found = index == class_of_level_.end() ? nullptr : &classes_[index->second];
-        if (found == nullptr) {
+        if (const auto dscp = dscp_of_outside(load.level); found == nullptr && dscp) {
+            add_beside_tree(loaded_, load.level, *dscp, load.senders.value_or(1), load.rate);
+        } else if (found == nullptr) {
             add_outside(loaded_, load.level, kNoLeaf);    // the responder of a level on another device
         } else if (found->path.empty()) {
             add_outside(loaded_, found->level, kNoSchedule);

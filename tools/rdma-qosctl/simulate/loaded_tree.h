@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "lib/base/units.h"
 #include "lib/bus/value.h"
 #include "lib/model/port_classes.h"
+#include "lib/model/process_trees.h"
 #include "lib/model/senders.h"
 #include "lib/model/solver.h"
 #include "lib/tree/compile.h"
@@ -45,10 +47,14 @@ struct LoadedTree {
     // Of leaves: those without an entry belong to nobody; with 0, to somebody who sends nothing in this step.
     std::map<ElementPath, std::size_t> senders;
     Senders there;    // all who are in the leaves, whether they send or not, with the rates at which they are paced
-    PortClasses port{};                   // above the tree; as it is made: there are none
-    std::vector<LevelPlace> levels;       // that have a place
-    std::vector<OutsideLevel> outside;    // that the step names
-    std::vector<std::string> notes;       // what else the reader has to know, sentences
+    PortClasses port{};                        // above the tree; as it is made: there are none
+    bool is_per_process = false;               // each process has a tree of its own (processes.h)
+    bool divides_caps = false;                 // so that the trees of processes keep a cap together
+    ProcessSenders processes{};                // that are in the leaves; others are imagined
+    std::set<ElementPath> outside_leaves{};    // that stand for what is in no leaf
+    std::vector<LevelPlace> levels;            // that have a place
+    std::vector<OutsideLevel> outside;         // that the step names
+    std::vector<std::string> notes;            // what else the reader has to know, sentences
 };
 
 // As a reload with this policy would make it, with one leaf for each sender as far as the device has leaves.
@@ -61,6 +67,8 @@ struct LoadedTree {
 // `there`: who is in them.
 [[nodiscard]] LoadedTree load_live_tree(const std::vector<api::Level>& levels, const DeviceView& device,
                                         const Senders& there, const LoadStep& step);
+// As it would be in attach mode per-process. `there`: who is in the leaves.
+void give_processes_trees(LoadedTree& loaded, ProcessSenders there, bool divides_caps);
 // What loads may name, responders included.
 [[nodiscard]] std::vector<std::string> level_names(const World& world);
 

@@ -1,8 +1,11 @@
 #include "tools/rdma-qosctl/simulate/loading.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
+
+#include "lib/base/text.h"
 
 namespace rdmaqos::ctl::loading {
 
@@ -100,6 +103,25 @@ void add_share_note(LoadedTree& loaded)
     }
 }
 
+void add_beside_tree(LoadedTree& loaded, std::string_view name, std::uint8_t dscp, std::size_t senders,
+                     std::optional<Bandwidth> each)
+{
+    const std::string level = to_lower(name);
+    const ElementPath leaf("/" + level);
+    loaded.tree.try_emplace(ElementPath::root(), Element{ElementKind::Node, {}, {}});
+    loaded.tree[leaf] = Element{ElementKind::Leaf, ElementPath::root(), {1, std::nullopt}};
+    if (loaded.outside_leaves.insert(leaf).second) {
+        loaded.levels.push_back({level, "queue pairs in no leaf", leaf, FairBy::None, dscp});
+        add_note(loaded,
+                 fmt::format("{}: each queue pair in no leaf is taken to compete as a whole tree does; no manual "
+                             "says so",
+                             level));
+    }
+    add_demand(loaded, leaf, senders,
+               each ? std::optional(Bandwidth::from_kbps(each->kbps() * senders)) : std::nullopt);
+    loaded.there.add(leaf, each, senders);
+}
+
 void add_outside(LoadedTree& loaded, std::string_view level, std::string_view why)
 {
     OutsideLevel outside{std::string(level), std::string(why)};
@@ -109,3 +131,18 @@ void add_outside(LoadedTree& loaded, std::string_view level, std::string_view wh
 }
 
 }    // namespace rdmaqos::ctl::loading
+
+namespace rdmaqos::ctl {
+
+void give_processes_trees(LoadedTree& loaded, ProcessSenders there, bool divides_caps)
+{
+    loaded.is_per_process = true;
+    loaded.divides_caps = divides_caps;
+    loaded.processes = std::move(there);
+    loading::add_note(loaded,
+                      "attach mode per-process: every process has a tree of its own, and the port, or its traffic "
+                      "class, is taken to serve these trees in equal parts; a sender that is only imagined is a "
+                      "process of its own");
+}
+
+}    // namespace rdmaqos::ctl

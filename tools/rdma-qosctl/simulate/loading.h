@@ -1,6 +1,8 @@
 // Inside policy_tree and live_tree: what the tree of a policy and that of a daemon have in common.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,6 +48,9 @@ void add_demand(LoadedTree& loaded, const ElementPath& leaf, std::size_t senders
 void add_note(LoadedTree& loaded, std::string note);
 // If the device's default share, whose value is not known, decides who gets what.
 void add_share_note(LoadedTree& loaded);
+// Queue pairs in no leaf: each competes as a whole tree does. `name`: of the load.
+void add_beside_tree(LoadedTree& loaded, std::string_view name, std::uint8_t dscp, std::size_t senders,
+                     std::optional<Bandwidth> each);
 void add_outside(LoadedTree& loaded, std::string_view level, std::string_view why);
 
 }    // namespace rdmaqos::ctl::loading

@@ -294,6 +294,22 @@ ReadResult<Loads> parse_loads(std::span<const std::string> options)
     return result;
 }
 
+std::optional<std::uint8_t> dscp_of_outside(std::string_view level)
+{
+    constexpr std::string_view kOutside = "outside";
+    constexpr std::string_view kDscp = ".dscp";
+    const std::string text = to_lower(level);
+    if (!text.starts_with(kOutside)) {
+        return std::nullopt;
+    }
+    const std::string_view rest = std::string_view(text).substr(kOutside.size());
+    if (rest.empty()) {
+        return std::uint8_t{0};
+    }
+    const auto number = rest.starts_with(kDscp) ? parse_number(std::string(rest.substr(kDscp.size()))) : std::nullopt;
+    return number && *number < kDscps ? std::optional(static_cast<std::uint8_t>(*number)) : std::nullopt;
+}
+
 Diagnostics check_levels(const Loads& loads, std::span<const std::string> levels)
 {
     Diagnostics diagnostics;
@@ -307,7 +323,7 @@ Diagnostics check_levels(const Loads& loads, std::span<const std::string> levels
     for (const auto& step : loads.steps) {
         const Load* previous = nullptr;
         for (const auto& load : step.loads) {
-            const bool known = known_names.contains(to_lower(load.level));
+            const bool known = known_names.contains(to_lower(load.level)) || dscp_of_outside(load.level);
             // Loads in a list stand at their level's name.
             const bool repeated = previous != nullptr && previous->location.line == load.location.line &&
                                   previous->location.column == load.location.column;
@@ -318,7 +334,8 @@ Diagnostics check_levels(const Loads& loads, std::span<const std::string> levels
             const auto near = diagnostics.all().size() < Diagnostics::kMaxKept ? did_you_mean(load.level, candidates)
                                                                                : std::nullopt;
             diagnostics.error(load.location, fmt::format("there is no level `{}`", load.level))
-                .hint = near ? fmt::format("did you mean `{}`?", *near) : fmt::format("there are: {}", listed);
+                .hint = near ? fmt::format("did you mean `{}`?", *near)
+                             : fmt::format("there are: {}; and `outside.dscpN` for queue pairs in no leaf", listed);
         }
     }
     return diagnostics;

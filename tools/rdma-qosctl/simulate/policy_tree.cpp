@@ -44,8 +44,13 @@ public:
 
     LoadedTree run(const LoadStep& step)
     {
+        std::vector<const Load*> beside;
         for (const auto& load : step.loads) {
-            add(load);
+            if (is_beside_tree(load)) {
+                beside.push_back(&load);
+            } else {
+                add(load);
+            }
         }
         const Compiled compiled = compile(input_);
         loaded_.tree = compiled.tree;
@@ -55,6 +60,9 @@ public:
         add_share_note(loaded_);
         place(compiled);
         list_levels(compiled);
+        for (const Load* load : beside) {
+            add_beside_tree(loaded_, load->level, *dscp_of_outside(load->level), load->senders.value_or(1), load->rate);
+        }
         return std::move(loaded_);
     }
 
@@ -99,6 +107,12 @@ private:
     {
         const auto found = class_of_level_.find(to_lower(level));
         return found == class_of_level_.end() ? nullptr : &classes_[found->second];
+    }
+
+    // A level may have such a name.
+    [[nodiscard]] bool is_beside_tree(const Load& load)
+    {
+        return dscp_of_outside(load.level) && find_class(load.level) == nullptr && levels_.find(load.level) == nullptr;
     }
 
     void add(const Load& load)

@@ -9,6 +9,7 @@
 #include "lib/model/class_solver.h"
 #include "lib/model/dwrr.h"
 #include "lib/tree/drawing.h"
+#include "tools/rdma-qosctl/simulate/processes.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -54,12 +55,14 @@ public:
         for (const auto& place : loaded.levels) {
             levels_.emplace(place.path, &place);
         }
-        if (loaded.port == PortClasses()) {
-            allocations_.elements = solve(loaded.tree, link_speed, loaded.demands);
-            busy_.elements = solve(loaded.tree, link_speed, everybody_there_sends(loaded));
+        const Demands everybody = everybody_there_sends(loaded);
+        if (has_many_trees(loaded)) {
+            const Tree trees = trees_of(loaded, everybody);
+            allocations_ = folded(loaded, solved(trees, link_speed, demands_of_trees(loaded, loaded.demands)));
+            busy_ = folded(loaded, solved(trees, link_speed, demands_of_trees(loaded, everybody)));
         } else {
-            allocations_ = solve(loaded.tree, link_speed, loaded.port, by_class(loaded.demands));
-            busy_ = solve(loaded.tree, link_speed, loaded.port, by_class(everybody_there_sends(loaded)));
+            allocations_ = solved(loaded.tree, link_speed, loaded.demands);
+            busy_ = solved(loaded.tree, link_speed, everybody);
         }
     }
 
@@ -105,13 +108,19 @@ private:
         const LevelPlace* const place = level_of(leaf);
         return loaded_.port.class_of_dscp(place == nullptr ? std::uint8_t{0} : place->dscp);
     }
-    [[nodiscard]] ClassDemands by_class(const Demands& demands) const
+    [[nodiscard]] ClassAllocations solved(const Tree& tree, Bandwidth link_speed, const Demands& demands) const
     {
-        ClassDemands all;
-        for (const auto& [path, demand] : demands) {
-            all[class_of(path)].emplace(path, demand);
+        if (loaded_.port == PortClasses()) {
+            ClassAllocations all;
+            all.elements = solve(tree, link_speed, demands);
+            return all;
         }
-        return all;
+        ClassDemands by_class;
+        for (const auto& [path, demand] : demands) {
+            const ElementPath in_device = has_many_trees(loaded_) ? path_in_device(path) : path;
+            by_class[class_of(in_device)].emplace(path, demand);
+        }
+        return solve(tree, link_speed, loaded_.port, by_class);
     }
 
     // The level whose class this is or stands above it by its path, also where the class itself was folded.
@@ -265,7 +274,10 @@ Deviation check_by_packets(const LoadedTree& loaded, Bandwidth link_speed)
     constexpr double kLeastPackets = 500;
     Deviation worst;
     const double link = static_cast<double>(link_speed.kbps());
-    const Allocations solved = solve(loaded.tree, link_speed, loaded.demands);
+    const bool has_many = has_many_trees(loaded);
+    const Tree tree = has_many ? trees_of(loaded, everybody_there_sends(loaded)) : loaded.tree;
+    const Demands demands = has_many ? demands_of_trees(loaded, loaded.demands) : loaded.demands;
+    const Allocations solved = solve(tree, link_speed, demands);
     double slowest = 1;
     for (const auto& [path, allocation] : solved) {
         const double part = link > 0 ? allocation.kbps / link : 0;
@@ -275,7 +287,7 @@ Deviation check_by_packets(const LoadedTree& loaded, Bandwidth link_speed)
         return worst;
     }
     const DwrrOptions options = playing_time(slowest, solved.size());
-    const auto played = simulate_dwrr(loaded.tree, link_speed, loaded.demands, options);
+    const auto played = simulate_dwrr(tree, link_speed, demands, options);
     for (const auto& [path, allocation] : solved) {
         if (allocation.kbps <= 0) {
             continue;

@@ -21,6 +21,7 @@
 #include "tools/rdma-qosctl/simulate/loaded_tree.h"
 #include "tools/rdma-qosctl/simulate/report.h"
 #include "tools/rdma-qosctl/simulate/simulation.h"
+#include "tools/rdma-qosctl/world/level_classes.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
@@ -34,6 +35,7 @@ struct SimulateOptions {
     bool offline = false;
     std::string device;                       // empty: all
     std::vector<std::string> port_classes;    // words of lib/model/port_classes.h
+    std::string attach_mode;                  // "shared", "per-process"; empty: that of the device
     bool check = false;                       // by packets
     std::string html;                         // file for the page; "-": stdout, instead of the text
 };
@@ -56,11 +58,17 @@ void add_options(CLI::App& command, SimulateOptions& options)
         ->type_name("DEVICE");
     command
         .add_option("--port-classes", options.port_classes,
-                    "Traffic classes of the ports, above the tree: `tc1=70 tc2=30,10Gbps tc6=strict prio3=2 dscp26=3`; "
-                    "a loads file may have them as well")
+                    "Traffic classes of the ports, above the tree: `tc1=70 tc2=30,10Gbps tc6=strict prio3=2 dscp26=3`, "
+                    "or `none`; a loads file may have them as well; default: those that the ports have")
         ->type_name("WORDS")
         ->delimiter(' ')
         ->allow_extra_args(false);
+    command
+        .add_option("--attach-mode", options.attach_mode,
+                    "One tree for all, or one for each process, of which every sender is one; default: as the device "
+                    "has it")
+        ->type_name("shared|per-process")
+        ->check(CLI::IsMember({"shared", "per-process"}));
     command.add_flag("--check", options.check, "Simulate it packet by packet too, and print the largest deviation");
     command.add_option("--html", options.html, "Write an HTML page with the tree and bandwidths; -: to stdout")
         ->type_name("FILE");
@@ -162,6 +170,7 @@ bool is_named(const Target& target, const std::string& asked)
            (!target.names.pci_address.empty() && target.names.pci_address == asked);
 }
 
+constexpr std::string_view kPerProcess = "per-process";
 constexpr const char* kClassesNote = "it is assumed that a port divides itself among its traffic classes, and a class "
                                      "among what the tree has in it; no manual says so. What has no DSCP is in the "
                                      "class of priority 0";
@@ -172,12 +181,15 @@ SimulatedPort simulate_port(std::string name, Bandwidth link_speed, const Loads&
     SimulatedPort port{std::move(name), link_speed, {}, {}};
     for (const auto& step : loads.steps) {
         LoadedTree loaded = load(step);
-        loaded.port = loads.port_classes;
+        loaded.port = loads.port_classes.value_or(loaded.port);
         if (loaded.port != PortClasses()) {
             loaded.notes.emplace_back(kClassesNote);
         }
         port.steps.push_back(simulate_step(loaded, link_speed));
-        if (check) {
+        if (check && loaded.port != PortClasses()) {
+            loaded.notes.emplace_back("it was not simulated packet by packet: that is without traffic classes of the "
+                                      "port (`--port-classes none`)");
+        } else if (check) {
             port.steps.back().deviation = check_by_packets(loaded, link_speed);
         }
         for (const auto& note : loaded.notes) {
@@ -200,9 +212,16 @@ Result<SimulationReport> simulate_scene(const Scene& scene, const Loads& loads, 
             return fail(targets.error());
         }
         for (const auto* target : *targets) {
+            const bool is_per_process = options.attach_mode.empty() ? target->is_per_process
+                                                                    : options.attach_mode == kPerProcess;
             report.ports.push_back(
                 simulate_port(target->device, target->link_speed, loads, options.check, [&](const LoadStep& step) {
-                    return load_policy_tree(*scene.policy, *target, scene.leaf_reserve, step);
+                    LoadedTree loaded = load_policy_tree(*scene.policy, *target, scene.leaf_reserve, step);
+                    if (is_per_process) {
+                        give_processes_trees(loaded, {}, target->divides_caps);
+                    }
+                    loaded.port = target->port;
+                    return loaded;
                 }));
         }
         return report;
@@ -218,9 +237,15 @@ Result<SimulationReport> simulate_scene(const Scene& scene, const Loads& loads, 
     }
     for (const auto* device : *devices) {
         const Senders there = senders_on(*scene.world, *device);
+        const std::string& mode = options.attach_mode.empty() ? device->attach_mode : options.attach_mode;
         report.ports.push_back(
             simulate_port(device->key(), device->link_speed, loads, options.check, [&](const LoadStep& step) {
-                return load_live_tree(scene.world->manager.levels, *device, there, step);
+                LoadedTree loaded = load_live_tree(scene.world->manager.levels, *device, there, step);
+                if (mode == kPerProcess) {
+                    give_processes_trees(loaded, senders_by_process(*scene.world, *device), device->divides_caps);
+                }
+                loaded.port = port_that_divides(*device);
+                return loaded;
             }));
     }
     return report;
@@ -247,10 +272,12 @@ ExitStatus refuse(const Context& context, const SimulateOptions& options, const 
 // Those of the command line, or of the file.
 Result<Loads> with_port_classes(Loads loads, const SimulateOptions& options)
 {
-    if (!options.port_classes.empty()) {
+    if (options.port_classes == std::vector<std::string>{"none"}) {
+        loads.port_classes = PortClasses();
+    } else if (!options.port_classes.empty()) {
         loads.port_classes = TRY(parse_port_classes(options.port_classes));
     }
-    if (options.check && loads.port_classes != PortClasses()) {
+    if (options.check && loads.port_classes.value_or(PortClasses()) != PortClasses()) {
         return fail(ErrorCode::InvalidArgument, "`--check` simulates no traffic classes of the port: leave one of the "
                                                 "two out");
     }
