@@ -31,7 +31,7 @@ const std::vector<Home>& homes()
          {"lib/nic_mlx5/", "lib/client/", "tools/emulator/", "tools/rdma-qos-sample/", "tools/rdma-qos-run/preload/"}},
         {"rdma/",
          "PkgConfig::rdmacm",
-         {"lib/mlx5/", "lib/rdma_netlink/", "lib/nic_mlx5/", "lib/client/", "tools/emulator/",
+         {"lib/mlx5/", "lib/rdma_netlink/", "lib/nic_mlx5/", "lib/smp/", "lib/client/", "tools/emulator/",
           "tools/rdma-qos-run/preload/"}},
         {"libudev.h", "PkgConfig::udev", {"lib/nic_mlx5/"}},
         {"spdlog/", "spdlog::spdlog", {"daemon/"}},

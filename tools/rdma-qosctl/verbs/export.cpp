@@ -1,6 +1,7 @@
 #include "tools/rdma-qosctl/verbs/verb.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,12 +10,16 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/text.h"
 #include "lib/base/try.h"
 #include "lib/dcb/port.h"
 #include "lib/port_classes/commands.h"
 #include "lib/port_lint/rdma_facts.h"
+#include "lib/smp/lanes.h"
+#include "lib/smp/umad.h"
 #include "tools/rdma-qosctl/offline/dcb_export.h"
 #include "tools/rdma-qosctl/offline/files.h"
+#include "tools/rdma-qosctl/offline/opensm_compare.h"
 #include "tools/rdma-qosctl/offline/opensm_qos.h"
 #include "tools/rdma-qosctl/offline/port_demands.h"
 #include "tools/rdma-qosctl/output/json.h"
@@ -26,6 +31,7 @@ namespace {
 struct ExportOpensmOptions {
     std::vector<std::string> files;
     std::uint32_t data_vls = 8;
+    std::string compare;    // a port: what it has, instead of the lines
 };
 
 void add_options(CLI::App& command, ExportOpensmOptions& options)
@@ -34,6 +40,11 @@ void add_options(CLI::App& command, ExportOpensmOptions& options)
     command.add_option("--data-vls", options.data_vls, "How many VLs for data all ports of the fabric have")
         ->type_name("1|2|4|8|15")
         ->check(CLI::IsMember({1, 2, 4, 8, 15}));
+    command
+        .add_option("--compare", options.compare,
+                    "Print instead in what this InfiniBand port of the host differs from that, by what it says of "
+                    "itself; needs root")
+        ->type_name("DEVICE[/PORT]");
 }
 
 Json qos_json(const OpensmQos& qos)
@@ -51,10 +62,66 @@ Json qos_json(const OpensmQos& qos)
             {"sl2vl", qos.vl_of_sl},    {"findings", qos.findings}, {"conf", to_conf(qos)}};
 }
 
+Json turns_json(const std::vector<smp::Turn>& turns)
+{
+    Json all = Json::array();
+    for (const smp::Turn& turn : turns) {
+        all.push_back({{"vl", turn.vl}, {"weight", turn.weight}});
+    }
+    return all;
+}
+
+// "mlx5_0/1"; the first port if none is named.
+Result<smp::PortLanes> read_port(const Context& context, const std::string& name)
+{
+    const auto slash = name.find('/');
+    const auto port = slash == std::string::npos ? std::optional<std::uint64_t>(1)
+                                                 : parse_number(name.substr(slash + 1));
+    if (!port || *port == 0 || *port > UINT8_MAX) {
+        return fail(ErrorCode::InvalidArgument,
+                    fmt::format("`--compare {}`: write a device, or a device and the number of a port: mlx5_0/1",
+                                printable(name)));
+    }
+    auto umad = TRY(smp::Umad::open(name.substr(0, slash), static_cast<std::uint32_t>(*port),
+                                    context.root.empty() ? "/" : context.root));
+    auto lanes = smp::read_lanes([&](const smp::Packet& question) { return umad.exchange(question); });
+    return lanes ? lanes : fail(lanes.error().with_context(printable(name)));
+}
+
+Result<ExitStatus> compare_with_port(const Context& context, const OpensmQos& qos, const std::string& name)
+{
+    const smp::PortLanes port = TRY(read_port(context, name));
+    const auto found = differences(qos, port);
+    if (context.json) {
+        print(to_text({{"revision", qos.revision},
+                       {"device", name},
+                       {"data-vls", port.data_vls},
+                       {"high-limit", port.high_limit},
+                       {"high", turns_json(port.high)},
+                       {"low", turns_json(port.low)},
+                       {"sl2vl", port.vl_of_sl},
+                       {"differences", found}}));
+    } else {
+        print(fmt::format("{} has {} for data, high priority {}, low priority {}, sl2vl {}\n", printable(name),
+                          counted(port.data_vls, "VL"), in_words(port.high), in_words(port.low),
+                          fmt::join(port.vl_of_sl, ",")));
+        for (const std::string& each : found) {
+            print(labelled("differs:", Style::Warning, each, context.screen));
+        }
+        if (found.empty()) {
+            print(fmt::format("it divides its link as `rdma-qosctl export opensm` asks for policy {}\n", qos.revision));
+        }
+    }
+    return found.empty() ? ExitStatus::Ok : ExitStatus::Found;
+}
+
 Result<ExitStatus> export_opensm(const Context& context, const ExportOpensmOptions& options)
 {
     const auto policy = TRY(require_policy(options.files, context.root));
     const OpensmQos qos = opensm_qos(*policy, static_cast<std::uint8_t>(options.data_vls));
+    if (!options.compare.empty()) {
+        return compare_with_port(context, qos, options.compare);
+    }
     print(context.json ? to_text(qos_json(qos)) : to_conf(qos));
     return ExitStatus::Ok;
 }
@@ -123,7 +190,8 @@ constexpr Verb kPartsOfExport[] = {
         .name = "opensm",
         .summary = "Print lines of opensm.conf that divide the fabric's links as the policy divides a NIC",
         .examples = "  rdma-qosctl export opensm >>/etc/opensm/opensm.conf\n"
-                    "  rdma-qosctl export opensm new.yaml --data-vls 4",
+                    "  rdma-qosctl export opensm new.yaml --data-vls 4\n"
+                    "  rdma-qosctl export opensm --compare mlx5_0     what the subnet manager has set in its port 1",
         .prepare = with_options<ExportOpensmOptions, add_options, export_opensm>,
     },
 };
