@@ -1,14 +1,8 @@
 #include "lib/port_lint/rdma_facts.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include <fmt/format.h>
-#include <linux/ethtool.h>
-#include <linux/sockios.h>
-#include <net/if.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 
 #include "lib/base/file.h"
 #include "lib/base/text.h"
@@ -160,72 +154,10 @@ std::vector<FoundPort> find_ports(const fs::path& root)
     return found;
 }
 
-std::optional<SentBytes> sent_bytes(std::span<const Counter> counters)
+std::optional<SentBytes> sent_bytes(std::span<const port_bytes::Counter> counters)
 {
-    SentBytes sent;
-    bool by_priority = false;
-    bool by_rdma = false;
-    for (const Counter& counter : counters) {
-        for (std::size_t priority = 0; priority < dcb::kPriorities; ++priority) {
-            if (counter.name == fmt::format("tx_prio{}_bytes", priority)) {
-                sent.of_priority[priority] = counter.value;
-                by_priority = true;
-            }
-        }
-        if (counter.name == "tx_vport_rdma_unicast_bytes" || counter.name == "tx_vport_rdma_multicast_bytes") {
-            sent.of_rdma += counter.value;
-            by_rdma = true;
-        }
-    }
-    return by_priority && by_rdma ? std::optional(sent) : std::nullopt;
-}
-
-std::vector<Counter> read_counters(const std::string& interface)
-{
-    const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    ifreq request{};
-    if (!socket || interface.size() >= sizeof(request.ifr_name)) {
-        return {};
-    }
-    std::memcpy(request.ifr_name, interface.data(), interface.size());
-    const auto ask = [&](void* command) {
-        request.ifr_data = static_cast<char*>(command);
-        return ioctl(socket.get(), SIOCETHTOOL, &request) == 0;
-    };
-    ethtool_drvinfo info{};
-    info.cmd = ETHTOOL_GDRVINFO;
-    if (!ask(&info) || info.n_stats == 0) {
-        return {};
-    }
-    // Both end in an array of as many entries as there are, which may have changed meanwhile: then nothing is said.
-    std::vector<std::uint64_t> names(
-        (sizeof(ethtool_gstrings) + std::size_t{info.n_stats} * ETH_GSTRING_LEN) / sizeof(std::uint64_t) + 1);
-    std::vector<std::uint64_t> values(sizeof(ethtool_stats) / sizeof(std::uint64_t) + info.n_stats + 1);
-    ethtool_gstrings wanted{};
-    wanted.cmd = ETHTOOL_GSTRINGS;
-    wanted.string_set = ETH_SS_STATS;
-    wanted.len = info.n_stats;
-    std::memcpy(names.data(), &wanted, sizeof(wanted));
-    ethtool_stats counted{};
-    counted.cmd = ETHTOOL_GSTATS;
-    counted.n_stats = info.n_stats;
-    std::memcpy(values.data(), &counted, sizeof(counted));
-    if (!ask(names.data()) || !ask(values.data())) {
-        return {};
-    }
-    std::memcpy(&wanted, names.data(), sizeof(wanted));
-    std::memcpy(&counted, values.data(), sizeof(counted));
-    if (wanted.len != info.n_stats || counted.n_stats != info.n_stats) {
-        return {};
-    }
-    const char* name = reinterpret_cast<const char*>(names.data()) + sizeof(ethtool_gstrings);
-    const std::uint64_t* value = values.data() + sizeof(ethtool_stats) / sizeof(std::uint64_t);
-    std::vector<Counter> counters;
-    for (std::uint32_t i = 0; i < info.n_stats; ++i) {
-        counters.push_back({std::string(name, strnlen(name, ETH_GSTRING_LEN)), value[i]});
-        name += ETH_GSTRING_LEN;
-    }
-    return counters;
+    const auto bytes = port_bytes::bytes_in(counters);
+    return bytes && bytes->rdma_sent ? std::optional(SentBytes{bytes->sent, *bytes->rdma_sent}) : std::nullopt;
 }
 
 }    // namespace rdmaqos::port_lint

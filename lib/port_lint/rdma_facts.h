@@ -1,4 +1,4 @@
-// What sysfs, configfs and debugfs say of the RDMA ports of a host, and its interfaces' counters. Reading only: a
+// What sysfs, configfs and debugfs say of the RDMA ports of a host. Reading only: a
 // setting of rdma_cm that nobody has made stays unmade.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/port_bytes/port_bytes.h"
 #include "lib/port_lint/values.h"
 
 namespace rdmaqos::port_lint {
@@ -25,13 +26,7 @@ struct FoundPort {
                                         std::uint32_t port, const std::string& interface,
                                         const std::string& pci_address);
 
-struct Counter {
-    std::string name;    // "tx_prio3_bytes", as `ethtool -S` shows it
-    std::uint64_t value = 0;
-};
 // Empty: the driver does not count by priority and RDMA. Pure.
-[[nodiscard]] std::optional<SentBytes> sent_bytes(std::span<const Counter> counters);
-// Of an interface of this network namespace, from the kernel; empty: it has none.
-[[nodiscard]] std::vector<Counter> read_counters(const std::string& interface);
+[[nodiscard]] std::optional<SentBytes> sent_bytes(std::span<const port_bytes::Counter> counters);
 
 }    // namespace rdmaqos::port_lint

@@ -5,25 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "lib/port_bytes/port_bytes.h"
 #include "lib/port_lint/rules.h"
 
 namespace rdmaqos::port_lint {
 namespace {
-
-// "3.9 TB": counters are too large to be read to the byte.
-std::string rough(std::uint64_t bytes)
-{
-    constexpr std::uint64_t kThousand = 1000;
-    const char* const units[] = {"B", "kB", "MB", "GB", "TB"};
-    std::uint64_t tenths = 0;
-    std::size_t unit = 0;
-    while (bytes >= kThousand && unit + 1 < std::size(units)) {
-        tenths = bytes % kThousand / 100;
-        bytes /= kThousand;
-        ++unit;
-    }
-    return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{}.{} {}", bytes, tenths, units[unit]);
-}
 
 std::vector<std::uint8_t> lossless_priorities(const Interface& port)
 {
@@ -133,8 +119,8 @@ void check_lossy_rdma(const Interface& port, Findings& findings)
         return;
     }
     findings.push_back(
-        {.what = fmt::format("RDMA sent {} by {}, and at least {} of them not in a lossless priority", rough(of_rdma),
-                             port.name, rough(of_rdma - in_lossless)),
+        {.what = fmt::format("RDMA sent {} by {}, and at least {} of them not in a lossless priority",
+                             port_bytes::rough(of_rdma), port.name, port_bytes::rough(of_rdma - in_lossless)),
          .why = fmt::format(
              "some programs do not mark their packets, or mark them otherwise than {} says; these packets "
              "can be dropped",

@@ -12,6 +12,7 @@
 #include "lib/base/try.h"
 #include "lib/dcb/port.h"
 #include "lib/dcb/transport.h"
+#include "lib/port_bytes/counters.h"
 #include "lib/port_lint/lint.h"
 #include "lib/port_lint/rdma_facts.h"
 #include "policy/match/hidden_rules.h"
@@ -150,7 +151,7 @@ CheckedPorts check_ports(const Policy& policy, const std::string& root)
             continue;
         }
         port.settings = std::move(*settings);
-        port.rdma.sent = port_lint::sent_bytes(port_lint::read_counters(port.name));
+        port.rdma.sent = port_lint::sent_bytes(port_bytes::read_counters(port.name));
         set_demands(port, policy, names_of_port(found));
         checked.interfaces.push_back(port.name);
         host.push_back(std::move(port));
