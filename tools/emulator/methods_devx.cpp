@@ -163,7 +163,7 @@ void create_queue_pair(Context& context, const Mailbox& command)
     const auto service = static_cast<std::uint8_t>(get(command, at(kQpc, qpc::kServiceType)));
     const std::uint32_t number = context.device.next_queue_pair();
     const auto object = std::make_shared<Object>(ObjectType::DevxObject, number);
-    object->data = DevxQueuePairData{service};
+    object->data = DevxQueuePairData{service, 0, 0};
     const FirmwareAnswer answer = ask(context, command, number);
     if (answer.refusal) {
         throw Failure(EIO);    // the file is from before a reset
@@ -290,12 +290,17 @@ void modify_object(Context& context)
     need_outbox(context, kOut);
     const Mailbox command = context.call.in(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN, kHeaderBytes);
     note_command(context, command);
-    const Object& object = context.object(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE);
+    Object& object = context.object(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE);
     if (queries(get(command, kOpcode))) {
         throw Failure(EINVAL);
     }
     const Subject subject = subject_of(context, object, command);
     context.call.out_whole(kOut, run_command(context, kOut, command, subject == Subject::Element ? 0 : object.number));
+    if (auto* devx = std::get_if<DevxQueuePairData>(&object.data);
+        devx != nullptr && get(command, kOpcode) == Init2Rtr) {
+        devx->dscp = static_cast<std::uint8_t>(get(command, at(kQpc, qpc::kDscp)));
+        devx->priority = static_cast<std::uint8_t>(get(command, at(kQpc, qpc::kEthPriority)));
+    }
 }
 
 // What the kernel wrote into a queue pair's context when a verb changed it.
@@ -320,6 +325,8 @@ void query_object(Context& context)
     Mailbox answer = run_command(context, kOut, command, subject == Subject::Element ? 0 : object.number);
     if (const auto* devx = std::get_if<DevxQueuePairData>(&object.data); devx != nullptr) {
         set(answer, at(kQpc, qpc::kServiceType), devx->service_type);
+        set(answer, at(kQpc, qpc::kDscp), devx->dscp);
+        set(answer, at(kQpc, qpc::kEthPriority), devx->priority);
     } else if (const auto* data = std::get_if<std::unique_ptr<QueuePairData>>(&object.data);
                data != nullptr && subject == Subject::QueuePair) {
         add_attributes(context, **data, answer);

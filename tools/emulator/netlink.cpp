@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tools/emulator/interface_counters.h"
 #include "tools/emulator/netlink_message.h"
 #include "tools/emulator/protocol.h"
 #include "tools/emulator/tasks.h"
@@ -411,6 +412,9 @@ std::vector<NetlinkDatagram> netlink_answer(std::span<const std::uint8_t> reques
             return {};
         }
         return {std::move(answer)};
+    }
+    if (header.nlmsg_type == kInterfaceCounters) {
+        return {interface_answer(header, request.subspan(NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN), devices)};
     }
     const bool is_dump = (header.nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
     const auto command = static_cast<std::uint16_t>(header.nlmsg_type & kCommandMask);

@@ -7,7 +7,8 @@
 //                      seventh appearance
 //     netlink.sock     takes the place of a NETLINK_RDMA socket, and of a NETLINK_ROUTE socket by which a message of
 //                      DCB is sent, or which joins the group RTNLGRP_DCB: setsockopt() sends the header of a message of
-//                      type kJoinDcb and waits for kSubscribed bytes of zero; then come its datagrams among the answers
+//                      type kJoinDcb and waits for kSubscribed bytes of zero; then come its datagrams among the answers;
+//                      and answers what an ioctl asks of the counters of a network interface
 //     uevent.sock      takes the place of a NETLINK_KOBJECT_UEVENT socket: bind() sends its groups (4 bytes) and waits
 //                      for kSubscribed bytes of zero; then come the datagrams of these groups
 //     control.sock     rdma-qos-emulator ctl and trace
@@ -87,6 +88,14 @@ struct Step {
     std::uint64_t address = 0;
     std::uint32_t length = 0;
     std::uint32_t reserved = 0;
+};
+
+// A message on netlink.sock that no kernel has: the header of a netlink message, and the name of a network interface.
+// The answer: the header, and these. It stands for the ioctl by which a driver tells them.
+constexpr std::uint16_t kInterfaceCounters = 0x7e01;
+struct InterfaceCounter {
+    char name[32] = {};
+    std::uint64_t value = 0;
 };
 
 // The answer to a Read, followed by the bytes.

@@ -73,6 +73,9 @@ struct ElementData {
 
 struct DevxQueuePairData {
     std::uint8_t service_type = 0;
+    // Of its address, as the program's INIT2RTR has them.
+    std::uint8_t dscp = 0;
+    std::uint8_t priority = 0;
 };
 
 struct Creator {

@@ -41,20 +41,35 @@ bool reaches(const QueuePair& from, const QueuePair::Transfer& transfer)
            port_of(to.device, to.port).is_up;
 }
 
+// Of what `from` sends.
+std::uint8_t priority_of(const QueuePair& from, const QueuePair::Transfer& transfer)
+{
+    const bool is_datagram = from.memory.type == QueuePairType::Ud;
+    const std::uint8_t dscp = is_datagram ? transfer.request.datagram.dscp : from.dscp;
+    return transfer.sender->port_classes.priority_of_dscp.at(dscp % kDscps);
+}
+
 void count(QueuePair& queue_pair, const QueuePair::Transfer& transfer, std::uint64_t bytes)
 {
     const TrafficCount moved{bytes, packets_of(bytes, queue_pair)};
     queue_pair.traffic += moved;
     if (!transfer.peer) {
-        port_of(queue_pair.device, queue_pair.port).traffic.sent += moved;
+        PortTraffic& traffic = port_of(queue_pair.device, queue_pair.port).traffic;
+        traffic.sent += moved;
+        traffic.sent_with.at(priority_of(queue_pair, transfer)) += bytes;
         return;
     }
     const bool is_read = transfer.is_sent_by_peer();
     QueuePair& peer = *transfer.peer;
     const QueuePair& from = is_read ? peer : queue_pair;
     const QueuePair& to = is_read ? queue_pair : peer;
-    port_of(from.device, from.port).traffic.sent += moved;
-    port_of(to.device, to.port).traffic.received += moved;
+    const std::uint8_t priority = priority_of(from, transfer);
+    PortTraffic& sender = port_of(from.device, from.port).traffic;
+    sender.sent += moved;
+    sender.sent_with.at(priority) += bytes;
+    PortTraffic& receiver = port_of(to.device, to.port).traffic;
+    receiver.received += moved;
+    receiver.received_with.at(priority) += bytes;
 }
 
 }    // namespace

@@ -26,6 +26,9 @@ struct TrafficCount {
 struct PortTraffic {
     TrafficCount sent;
     TrafficCount received;
+    // The bytes of them, by the priority that the sender's port gives their DSCP.
+    std::array<std::uint64_t, kPortPriorities> sent_with{};
+    std::array<std::uint64_t, kPortPriorities> received_with{};
 
     friend bool operator==(const PortTraffic&, const PortTraffic&) = default;
 };

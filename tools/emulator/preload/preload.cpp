@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <linux/netlink.h>
+#include <linux/sockios.h>
 #include <linux/userfaultfd.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <sys/ioctl.h>
@@ -20,6 +21,7 @@
 #include "tools/emulator/preload/connect.h"
 #include "tools/emulator/preload/next.h"
 #include "tools/emulator/preload/recognition.h"
+#include "tools/emulator/preload/statistics.h"
 #include "tools/emulator/protocol.h"
 
 using namespace rdmaqos::emulator;
@@ -167,6 +169,20 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
             errno = error;
         }
         return error == 0 ? 0 : -1;
+    }
+    if (request == SIOCETHTOOL && argument != nullptr && directory() != nullptr) {
+        const int connection = connect_to("netlink", -1, true, false);
+        const int error = connection < 0 ? -1 : answer_statistics(connection, argument);
+        if (connection >= 0) {
+            close(connection);
+        }
+        if (error == 0) {
+            return 0;
+        }
+        if (error > 0) {
+            errno = error;
+            return -1;
+        }
     }
     if (index_of_descriptor(fd) >= 0) {
         errno = ENOTTY;
