@@ -32,6 +32,7 @@
 #include "lib/bus/names.h"
 #include "lib/bus/process_helper.h"
 #include "lib/nic_mlx5/self_test.h"
+#include "lib/port_bytes/counters.h"
 
 namespace rdmaqos {
 namespace {
@@ -153,6 +154,7 @@ int run(const Options& options, const Clock& clock, EndInTime& end)
             return watch_queue_pairs(loop, clock, std::move(news));
         };
         of_service.port_kernel = host_ports();
+        of_service.read_interface = port_bytes::read_counters;
         of_service.watch_ports = [&loop](std::function<void(const PortNotice&)> take) {
             return watch_host_ports(loop, std::move(take));
         };

@@ -1,7 +1,9 @@
 #include "daemon/bus/convert_out.h"
 
 #include <algorithm>
+#include <chrono>
 
+#include "lib/port_bytes/port_bytes.h"
 #include "policy/model/lower.h"
 #include "policy/model/traffic_class.h"
 
@@ -243,6 +245,30 @@ api::Adoption to_record(const AdoptionStatus& adoption)
 {
     return {std::string(word_of(adoption.setting)), adoption.unavailable, static_cast<std::uint32_t>(adoption.programs),
             static_cast<std::uint32_t>(adoption.queue_pairs)};
+}
+
+api::PortTraffic to_record(const PortTrafficStatus& traffic)
+{
+    api::PortTraffic record;
+    for (std::uint32_t priority = 0; priority < port_bytes::kPriorities; ++priority) {
+        api::PriorityBytes bytes{priority, traffic.total.sent.at(priority), traffic.total.received.at(priority)};
+        if (traffic.moved) {
+            bytes.sent_lately = traffic.moved->sent.at(priority);
+            bytes.received_lately = traffic.moved->received.at(priority);
+        }
+        record.priorities.push_back(bytes);
+    }
+    record.rdma_sent = traffic.total.rdma_sent;
+    record.rdma_received = traffic.total.rdma_received;
+    record.read_at = static_cast<std::uint64_t>(
+        std::chrono::floor<std::chrono::seconds>(traffic.read_at.time_since_epoch()).count());
+    if (traffic.moved) {
+        record.rdma_sent_lately = traffic.moved->rdma_sent;
+        record.rdma_received_lately = traffic.moved->rdma_received;
+        record.interval = static_cast<std::uint64_t>(
+            std::chrono::duration_cast<std::chrono::microseconds>(traffic.over).count());
+    }
+    return record;
 }
 
 api::Port to_record(const PortStatus& port)

@@ -10,12 +10,14 @@
 #include "daemon/model/device_status.h"
 #include "daemon/model/path_result.h"
 #include "daemon/model/port_status.h"
+#include "daemon/model/port_traffic.h"
 #include "daemon/model/session.h"
 #include "lib/api/device.h"
 #include "lib/api/policy.h"
 #include "lib/api/port.h"
 #include "lib/api/report.h"
 #include "lib/api/session.h"
+#include "lib/api/traffic.h"
 #include "lib/bus/message.h"
 
 namespace rdmaqos {
@@ -36,6 +38,7 @@ namespace rdmaqos {
 [[nodiscard]] api::SelfTestStep to_record(const SelfTestStep& step);
 [[nodiscard]] api::Adoption to_record(const AdoptionStatus& adoption);
 [[nodiscard]] api::Port to_record(const PortStatus& port);
+[[nodiscard]] api::PortTraffic to_record(const PortTrafficStatus& traffic);
 
 // A record for each; `with`: further arguments of their to_record().
 template <typename T, typename... With>

@@ -99,6 +99,13 @@ void get_failures(BusContext& context, const char* path, Writer& writer)
     write_failures(writer, device_at(context, path));
 }
 
+// Told to nobody: it changes with every reading.
+void get_port_traffic(BusContext& context, const char* path, Writer& writer)
+{
+    const auto traffic = context.service.ports().traffic(device_of_path(path).value_or(""));
+    api::write(writer, traffic ? to_record(*traffic) : api::PortTraffic());
+}
+
 void get_port_classes(BusContext& context, const char* path, Writer& writer)
 {
     api::Port port = to_record(context.service.ports().status(device_of_path(path).value_or("")));
@@ -187,6 +194,7 @@ constexpr Property kDeviceProperties[] = {
     property<get<kInside>>("QueuePairsInside", "u", kChanges),
     property<get<kOutside>>("QueuePairsOutside", "u", kChanges),
     property<get_port_classes>("PortClasses", "a{sv}", kChanges),
+    property<get_port_traffic>("PortTraffic", "a{sv}", 0),
     property<get_tree>("Tree", "aa{sv}", kInvalidates),
     property<get_findings>("Findings", "aa{sv}", kChanges),
     property<get_failures>("Failures", "aa{sv}", kChanges),

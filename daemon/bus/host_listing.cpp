@@ -1,5 +1,6 @@
 #include "daemon/bus/host_listing.h"
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "daemon/bus/slices.h"
 #include "daemon/service/host_view.h"
+#include "daemon/service/marks.h"
 #include "lib/api/session.h"
 #include "lib/base/try.h"
 
@@ -16,6 +18,8 @@ namespace {
 using bus::Writer;
 
 constexpr std::size_t kQueuePairsAtTheCostOfACall = 100;
+// What is known until then is worth more than an answer that comes late.
+constexpr auto kPatienceWithMarks = std::chrono::seconds(3);
 
 // Which queue pairs are asked for.
 struct Filter {
@@ -79,6 +83,11 @@ void set_standing(api::HostQueuePair& record, const HostStanding& standing)
     if (!standing.reason.empty()) {
         record.reason = standing.reason;
     }
+    if (standing.mark) {
+        record.dscp = standing.mark->dscp;
+        record.vlan_priority = standing.mark->priority;
+    }
+    record.mark_unseen = standing.mark_unseen;
     record.outside = standing.outside;
 }
 
@@ -208,6 +217,24 @@ void on_count_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& /
         }
         for (const auto& [device, why] : counted->survey->failures) {
             records.push_back({.device = device, .failure = why});
+        }
+        call.reply([&](Writer& writer) { api::write(writer, records); });
+    });
+}
+
+void on_count_marks(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
+{
+    endpoint.context.service.marks().read(kPatienceWithMarks, [call](const HostMarks& marks) {
+        std::vector<api::MarkCount> records;
+        for (const auto& [device, levels] : marks) {
+            for (const auto& [level, counted] : levels) {
+                for (const auto& [dscp, count] : counted.carried) {
+                    records.push_back({device, level, counted.dscp, dscp, "", count});
+                }
+                for (const auto& [why, count] : counted.unseen) {
+                    records.push_back({device, level, counted.dscp, {}, std::string(why), count});
+                }
+            }
         }
         call.reply([&](Writer& writer) { api::write(writer, records); });
     });

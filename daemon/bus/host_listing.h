@@ -1,4 +1,4 @@
-// The host's queue pairs: ListQueuePairs, written piece by piece, and CountQueuePairs.
+// The host's queue pairs: ListQueuePairs, written piece by piece, CountQueuePairs and CountMarks.
 #pragma once
 
 #include "daemon/bus/endpoint.h"
@@ -11,5 +11,6 @@ void write(bus::Writer& writer, const HostQueuePair& queue_pair, const HostStand
 
 void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& peer);
 void on_count_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& peer);
+void on_count_marks(BusEndpoint& endpoint, const Call& call, const Peer& peer);
 
 }    // namespace rdmaqos

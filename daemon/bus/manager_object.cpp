@@ -484,6 +484,8 @@ const sd_bus_vtable kManagerMethods[] = {
                             method<on_count_queue_pairs>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("ListSessions", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("aa{sv}", sessions),
                             method<on_list_sessions>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("CountMarks", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", counts), method<on_count_marks>,
+                            kOpen),
     SD_BUS_METHOD_WITH_ARGS("CountSessions", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", counts), method<on_count_sessions>,
                             kOpen),
     SD_BUS_METHOD_WITH_ARGS("Metrics", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", text), method<on_metrics>, kOpen),

@@ -5,16 +5,26 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "daemon/device/placement.h"
+#include "lib/base/clock.h"
 #include "lib/base/histogram.h"
 #include "lib/reconcile/reconciler.h"
 #include "policy/model/settings.h"
 
 namespace rdmaqos {
+
+// What its device says of the headers of its packets (daemon/device/queue_pair_marks.h).
+struct KnownMark {
+    std::optional<QueuePairMark> mark{};
+    std::optional<TimePoint> asked_at{};    // empty: not since its owner has named it
+    bool answered = false;
+    bool refused = false;    // the last time
+};
 
 // Where a queue pair really is, as the last report said.
 struct KnownQueuePair {
@@ -22,6 +32,7 @@ struct KnownQueuePair {
     bool known = false;    // a report has come
     bool owner_verified = true;
     bool admitted = false;    // its attach was answered: the device knew it
+    KnownMark mark{};
 };
 
 struct DeviceFacts {

@@ -79,6 +79,16 @@ Result<CounterReading> read_counters(DeviceWorker::Core& core)
     return CounterReading{counters, core.clock.now()};
 }
 
+std::vector<MarkAnswer> read_marks(DeviceWorker::Core& core, const std::vector<QueuePairRef>& queue_pairs)
+{
+    std::vector<MarkAnswer> answers;
+    answers.reserve(queue_pairs.size());
+    for (const auto& queue_pair : queue_pairs) {
+        answers.push_back({queue_pair.number, core.backend->query_mark(queue_pair)});
+    }
+    return answers;
+}
+
 PlannedChange plan(DeviceWorker::Core& core, const DesiredState& wanted)
 {
     PlannedChange change{core.reconciler.actual(), {}};

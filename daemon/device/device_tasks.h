@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/device/device_worker.h"
+#include "daemon/device/queue_pair_marks.h"
 #include "daemon/model/device_status.h"
 
 namespace rdmaqos::device_tasks {
@@ -25,6 +26,8 @@ void inherit(DeviceWorker::Core& core);
 // Writes nothing itself: of what was not written until now, the next task knows whether it is still desired.
 [[nodiscard]] bool set_write(DeviceWorker::Core& core, bool write);
 [[nodiscard]] Result<CounterReading> read_counters(DeviceWorker::Core& core);
+[[nodiscard]] std::vector<MarkAnswer> read_marks(DeviceWorker::Core& core,
+                                                 const std::vector<QueuePairRef>& queue_pairs);
 [[nodiscard]] PlannedChange plan(DeviceWorker::Core& core, const DesiredState& wanted);
 // What changed behind our back, and the rest, with the operations of both.
 [[nodiscard]] std::pair<Report, Report> repair(DeviceWorker::Core& core);

@@ -538,6 +538,41 @@ void ManagedDevice::tell_disabled(LoopCallback<void(DeviceReconcile)> done)
         });
 }
 
+void ManagedDevice::read_marks(std::shared_ptr<const DscpOfLevels> levels, Callback<void> done)
+{
+    waiting_for_marks_.push_back(std::move(done));
+    if (waiting_for_marks_.size() == 1) {
+        go_on_reading_marks(std::move(levels));
+    }
+}
+
+void ManagedDevice::go_on_reading_marks(std::shared_ptr<const DscpOfLevels> levels)
+{
+    constexpr std::size_t kAtOnce = 128;    // some milliseconds
+    auto due = take_due_marks(facts_, *levels, clock_.now(), kAtOnce);
+    // Also if none is due: the answer never comes before the call returns.
+    worker_.run([due = std::move(due)](DeviceWorker::Core& core) { return device_tasks::read_marks(core, due); },
+                [this, levels = std::move(levels)](const Result<std::vector<MarkAnswer>>& answers) {
+                    if (!answers) {
+                        answer_marks(fail(answers.error()));
+                        return;
+                    }
+                    take_marks(facts_, *answers);
+                    if (answers->size() == kAtOnce) {
+                        go_on_reading_marks(levels);
+                    } else {
+                        answer_marks({});
+                    }
+                });
+}
+
+void ManagedDevice::answer_marks(const Result<void>& answer)
+{
+    for (const auto& done : std::exchange(waiting_for_marks_, {})) {
+        done(answer);
+    }
+}
+
 void ManagedDevice::counters(Callback<CounterReading> done)
 {
     worker_.run(device_tasks::read_counters, std::move(done));

@@ -24,6 +24,7 @@
 #include "daemon/device/device_report.h"
 #include "daemon/device/device_worker.h"
 #include "daemon/device/enforcement.h"
+#include "daemon/device/queue_pair_marks.h"
 #include "daemon/loop/callback.h"
 #include "daemon/model/device_status.h"
 #include "daemon/model/metrics.h"
@@ -147,6 +148,15 @@ public:
     {
         return rdmaqos::max_rate_now(facts_, leaf, pid);
     }
+    // Asks the device for the marks of queue pairs of these levels, as far as they are not known; all who ask meanwhile
+    // are answered with the first. What it takes, it takes in turns with other work.
+    void read_marks(std::shared_ptr<const DscpOfLevels> levels, Callback<void> done);
+    [[nodiscard]] DeviceMarks marks(const DscpOfLevels& levels) const { return count_marks(facts_, levels); }
+    [[nodiscard]] std::optional<QueuePairMark> mark(std::uint32_t number) const { return mark_of(facts_, number); }
+    [[nodiscard]] std::string_view why_mark_unseen(std::uint32_t number) const
+    {
+        return rdmaqos::why_mark_unseen(facts_, number);
+    }
     // What the port has moved.
     void counters(Callback<CounterReading> done);
     // What would have to be done to it for this state.
@@ -185,6 +195,8 @@ private:
     [[nodiscard]] std::optional<Error> why_not_added(const Member& member, const Result<Admission>& admission) const;
     void want_rate(std::uint32_t number, std::optional<RateLimit> rate, Callback<void> done);
     [[nodiscard]] Results results_of(const std::vector<Member>& members);
+    void go_on_reading_marks(std::shared_ptr<const DscpOfLevels> levels);
+    void answer_marks(const Result<void>& answer);
     void take_report(const Report& report);
     void forget_vanished(const Report& report);
     void schedule_retry(const std::optional<std::chrono::milliseconds>& after);
@@ -204,6 +216,7 @@ private:
     std::unique_ptr<Timer> retry_timer_;
     std::unique_ptr<Timer> drift_timer_;
     bool checking_ = false;    // for drift
+    std::vector<Callback<void>> waiting_for_marks_;
     DeviceWorker worker_;
 };
 

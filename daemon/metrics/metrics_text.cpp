@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "lib/dcb/port_settings.h"
+#include "lib/port_bytes/port_bytes.h"
 
 namespace rdmaqos {
 namespace {
@@ -253,6 +254,26 @@ void write_levels(Text& text, const Metrics& metrics)
     }
 }
 
+// How the queue pairs of each level that has a DSCP are marked.
+void write_marks(Text& text, const Metrics& metrics)
+{
+    text.family({"rdmaqos_level_marks", Type::Gauge,
+                 "Queue pairs of a level with a DSCP, by what their packets carry: `carried`: that DSCP, `other`: "
+                 "another, `unseen`: the device cannot tell."});
+    for (const auto& device : metrics.devices) {
+        for (const auto& [level, use] : device.levels) {
+            if (!use.marks) {
+                continue;
+            }
+            const std::pair<std::string_view, std::uint64_t> counts[] = {
+                {"carried", use.marks->right()}, {"other", use.marks->wrong()}, {"unseen", use.marks->not_seen()}};
+            for (const auto& [mark, count] : counts) {
+                text.sample({{"device", device.device}, {"level", level}, {"mark", mark}}, count);
+            }
+        }
+    }
+}
+
 // One number per device; nothing where it does not apply.
 struct DeviceFamily {
     Family family;
@@ -272,7 +293,7 @@ std::optional<double> counter(const DeviceMetrics& device)
 }
 
 template <auto member>
-std::optional<double> port_bytes(const DeviceMetrics& device)
+std::optional<double> moved_by_port(const DeviceMetrics& device)
 {
     return device.port ? std::optional(static_cast<double>((*device.port).*member)) : std::nullopt;
 }
@@ -299,10 +320,10 @@ constexpr std::array kDeviceFamilies{
     DeviceFamily{{"rdmaqos_port_speed_bytes_per_second", Type::Gauge, "Speed of the link."}, link_speed},
     DeviceFamily{{"rdmaqos_port_transmit_bytes_total", Type::Counter,
                   "What the port has sent, all traffic of the host; absent where it is not counted."},
-                 port_bytes<&PortCounters::transmit_bytes>},
+                 moved_by_port<&PortCounters::transmit_bytes>},
     DeviceFamily{{"rdmaqos_port_receive_bytes_total", Type::Counter,
                   "What the port has received, all traffic of the host; absent where it is not counted."},
-                 port_bytes<&PortCounters::receive_bytes>},
+                 moved_by_port<&PortCounters::receive_bytes>},
     DeviceFamily{{"rdmaqos_queue_pairs_inside", Type::Gauge, "Queue pairs of sessions that are in a leaf."},
                  number<&DeviceMetrics::queue_pairs_inside>},
     DeviceFamily{{"rdmaqos_queue_pairs_outside", Type::Gauge,
@@ -420,6 +441,38 @@ void write_port_classes(Text& text, const Metrics& metrics)
     });
 }
 
+// Of the network interfaces; nothing of those that do not count so.
+void write_port_traffic(Text& text, const Metrics& metrics)
+{
+    const auto each_priority = [&](const port_bytes::OfPriority port_bytes::PortBytes::*direction) {
+        for (const auto& device : metrics.devices) {
+            for (std::size_t i = 0; device.traffic && i < port_bytes::kPriorities; ++i) {
+                text.sample({{"device", device.device}, {"priority", std::to_string(i)}},
+                            (*device.traffic.*direction).at(i));
+            }
+        }
+    };
+    const auto rdma = [&](const std::optional<std::uint64_t> port_bytes::PortBytes::*direction) {
+        for (const auto& device : metrics.devices) {
+            if (device.traffic && *device.traffic.*direction) {
+                text.sample({{"device", device.device}}, (*device.traffic.*direction).value());
+            }
+        }
+    };
+    text.family({"rdmaqos_port_priority_transmit_bytes_total", Type::Counter,
+                 "What the port has sent with a priority, RDMA or not; absent where it is not counted."});
+    each_priority(&port_bytes::PortBytes::sent);
+    text.family({"rdmaqos_port_priority_receive_bytes_total", Type::Counter,
+                 "What the port has received with a priority, RDMA or not; absent where it is not counted."});
+    each_priority(&port_bytes::PortBytes::received);
+    text.family({"rdmaqos_port_rdma_transmit_bytes_total", Type::Counter,
+                 "What RDMA has sent with all priorities, by the same counters; absent where it is not counted."});
+    rdma(&port_bytes::PortBytes::rdma_sent);
+    text.family({"rdmaqos_port_rdma_receive_bytes_total", Type::Counter,
+                 "What RDMA has received with all priorities, by the same counters; absent where it is not counted."});
+    rdma(&port_bytes::PortBytes::rdma_received);
+}
+
 // `write(labels, statistics)` for every device and kind of operation.
 template <typename Write>
 void each_operation(const Metrics& metrics, Write write)
@@ -472,8 +525,10 @@ std::string to_prometheus(const Metrics& metrics)
     write_clients(text, metrics);
     write_adoption(text, metrics.adoption);
     write_levels(text, metrics);
+    write_marks(text, metrics);
     write_devices(text, metrics);
     write_port_classes(text, metrics);
+    write_port_traffic(text, metrics);
     write_operations(text, metrics);
     return text.take();
 }

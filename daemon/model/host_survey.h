@@ -53,6 +53,8 @@ struct HostStanding {
     std::optional<QueuePairResult> result;    // of that session
     std::string_view outside;                 // why it is in no leaf, in a word; empty: it is in one
     std::string reason{};                     // the same in a sentence, with what to do; empty: the word says it all
+    std::optional<QueuePairMark> mark{};      // as last read; of queue pairs of sessions
+    std::string_view mark_unseen{};           // why it is not known; empty: it is, or there is no session
     std::string level{};    // without a session: that it would be in, if that were not only monitored; empty: none
 };
 

@@ -14,12 +14,14 @@
 
 #include "daemon/model/adoption.h"
 #include "daemon/model/host_survey.h"
+#include "daemon/model/level_marks.h"
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
 #include "lib/base/histogram.h"
 #include "lib/base/units.h"
 #include "lib/dcb/port_settings.h"
 #include "lib/nic/backend.h"
+#include "lib/port_bytes/port_bytes.h"
 #include "lib/reconcile/reconciler.h"
 
 namespace rdmaqos {
@@ -71,7 +73,8 @@ struct ServiceCounters {
 struct LevelMetrics {
     std::uint64_t sessions = 0;    // with queue pairs of this level on the device
     std::uint64_t queue_pairs = 0;
-    std::uint64_t leaves = 0;    // on the device
+    std::uint64_t leaves = 0;             // on the device
+    std::optional<LevelMarks> marks{};    // empty: it has no DSCP, or no queue pairs here
 };
 
 struct DeviceMetrics {
@@ -104,6 +107,7 @@ struct DeviceMetrics {
     std::uint64_t queue_limit = 0;
     std::map<std::string, LevelMetrics> levels;          // of the running policy
     std::optional<dcb::PortSettings> port_settings{};    // empty: they are not known
+    std::optional<port_bytes::PortBytes> traffic{};      // by priority; empty: it is not known
 };
 
 // A property of a level that has another value for a while.

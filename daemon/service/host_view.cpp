@@ -16,6 +16,12 @@ Surveyor::Look look_of(const ServiceOptions& options)
     return options.survey_host ? options.survey_host : [] { return HostSurvey(); };
 }
 
+void set_mark(const ManagedDevice& device, std::uint32_t number, HostStanding& standing)
+{
+    standing.mark = device.mark(number);
+    standing.mark_unseen = device.why_mark_unseen(number);
+}
+
 }    // namespace
 
 bool HostWalk::next(HostEntry& entry)
@@ -109,6 +115,7 @@ HostStanding HostView::standing(const HostQueuePair& queue_pair) const
     if (found.of != nullptr) {
         standing.session = found.of->book().find(queue_pair.tracked.number)->session;
         standing.result = found.of->result(queue_pair.tracked.number);
+        set_mark(*found.of, queue_pair.tracked.number, standing);
     }
     return standing;
 }
@@ -126,6 +133,7 @@ std::optional<HostView::Known> HostView::standing(const QueuePairName& queue_pai
                       device->result(queue_pair.number),
                       device->outside_leaf(queue_pair.number),
                       {}};
+    set_mark(*device, queue_pair.number, known.standing);
     return known;
 }
 

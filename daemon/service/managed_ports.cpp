@@ -7,7 +7,8 @@ ManagedPorts::ManagedPorts(ServiceContext& context, const PolicyInForce& policy,
       classes_(context.executor, {context.options.port_kernel, context.options.watch_ports, context.options.wall_clock},
                [&context](const std::string& key) {
                    context.notify([&](ServiceObserver& observer) { observer.device_changed(key); });
-               })
+               }),
+      bytes_(context.executor, context.clock, context.options.wall_clock, context.options.read_interface)
 {
     context_.add_observer(*this);
 }
@@ -21,6 +22,7 @@ void ManagedPorts::policy_changed()
 {
     const Settings& settings = policy_.settings();
     classes_.set(settings.port_classes, settings.drift_interval);
+    bytes_.set(settings.port_classes != PortClassesSetting::Off);
 }
 
 void ManagedPorts::follow(const std::string& key)
@@ -32,8 +34,10 @@ void ManagedPorts::follow(const std::string& key)
     const DeviceInfo& info = device->info();
     if (info.link_layer == LinkLayer::InfiniBand) {
         classes_.follow(key, "", "its link layer is InfiniBand");
+        bytes_.follow(key, "");
     } else {
         classes_.follow(key, info.netdev, info.netdev.empty() ? "it has no network interface" : "");
+        bytes_.follow(key, info.netdev);
     }
 }
 

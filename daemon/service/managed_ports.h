@@ -4,9 +4,12 @@
 // Thread: the main loop.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "daemon/model/port_status.h"
+#include "daemon/model/port_traffic.h"
+#include "daemon/port_classes/byte_reader.h"
 #include "daemon/port_classes/port_reader.h"
 #include "daemon/service/context.h"
 #include "daemon/service/device_table.h"
@@ -25,12 +28,18 @@ public:
 
     // By the key of the device; of one that is not managed: off.
     [[nodiscard]] PortStatus status(const std::string& key) const { return classes_.status(key); }
+    // What they have moved with each priority; empty: it is not known.
+    [[nodiscard]] std::optional<PortTrafficStatus> traffic(const std::string& key) const { return bytes_.status(key); }
 
     // What the settings say now may differ.
     void policy_changed() override;
     void device_added(const std::string& key) override { follow(key); }
     void device_changed(const std::string& key) override { follow(key); }
-    void device_removed(const std::string& key) override { classes_.forget(key); }
+    void device_removed(const std::string& key) override
+    {
+        classes_.forget(key);
+        bytes_.forget(key);
+    }
 
 private:
     void follow(const std::string& key);
@@ -39,6 +48,7 @@ private:
     const PolicyInForce& policy_;
     const DeviceTable& devices_;
     PortReader classes_;
+    ByteReader bytes_;
 };
 
 }    // namespace rdmaqos

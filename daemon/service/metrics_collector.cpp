@@ -11,15 +11,18 @@ namespace {
 // Who watches wants numbers most when a device hangs.
 constexpr auto kPatience = std::chrono::seconds(1);
 
-constexpr const char* kHost = "the host";    // no name of a device
+constexpr const char* kHost = "the host";      // no name of a device
+constexpr const char* kMarks = "the marks";    // nor this
 
 }    // namespace
 
 MetricsCollector::MetricsCollector(ServiceContext& context, const PolicyInForce& policy, const TrialInForce& trial,
                                    const DeviceTable& devices, const SessionTable& sessions, HostView& host,
-                                   const Adoption& adoption, const ManagedPorts& ports, const Tally& tally)
+                                   const Adoption& adoption, const ManagedPorts& ports, Marks& marks,
+                                   const Tally& tally)
     : context_(context), policy_(policy), trial_(trial), devices_(devices), sessions_(sessions), host_(host),
-      adoption_(adoption), managed_ports_(ports), tally_(tally), started_at_(context.options.wall_clock())
+      adoption_(adoption), managed_ports_(ports), marks_(marks), tally_(tally),
+      started_at_(context.options.wall_clock())
 {
 }
 
@@ -50,6 +53,8 @@ void MetricsCollector::collect(LoopCallback<void(Metrics)> done)
             all->came(key);
         });
     }
+    all->expect(kMarks);
+    marks_.read(kPatience, [all](const HostMarks&) { all->came(kMarks); });
     all->expect(kHost);
     host_.count([this, collection, all](const Result<HostView::Counted>& counted) {
         if (counted && collection_ == collection) {
@@ -107,8 +112,14 @@ Metrics MetricsCollector::all() const
     for (const auto& [id, device] : devices_.refused) {
         all.refused_devices.push_back(key_of(device.names));
     }
+    const HostMarks marks = marks_.known();
     for (const auto& [key, device] : devices_) {
         all.devices.push_back(device->metrics(policy_.policy().get()));
+        if (const auto of_device = marks.find(key); of_device != marks.end()) {
+            for (const auto& [level, counted] : of_device->second) {
+                all.devices.back().levels[level].marks = counted;
+            }
+        }
         for (const auto& [level, count] : host_.monitored(device->info().name)) {
             if (const auto of = all.devices.back().levels.find(level); of != all.devices.back().levels.end()) {
                 of->second.queue_pairs += count;
@@ -122,6 +133,9 @@ Metrics MetricsCollector::all() const
         }
         if (PortStatus status = managed_ports_.status(key); status.reading == PortReading::Read) {
             all.devices.back().port_settings = std::move(status.settings);
+        }
+        if (const auto traffic = managed_ports_.traffic(key)) {
+            all.devices.back().traffic = traffic->total;
         }
     }
     return all;

@@ -18,6 +18,7 @@
 #include "daemon/service/device_table.h"
 #include "daemon/service/host_view.h"
 #include "daemon/service/managed_ports.h"
+#include "daemon/service/marks.h"
 #include "daemon/service/policy_in_force.h"
 #include "daemon/service/session_table.h"
 #include "daemon/service/tally.h"
@@ -30,9 +31,9 @@ public:
     // All must outlive it.
     MetricsCollector(ServiceContext& context, const PolicyInForce& policy, const TrialInForce& trial,
                      const DeviceTable& devices, const SessionTable& sessions, HostView& host, const Adoption& adoption,
-                     const ManagedPorts& ports, const Tally& tally);
+                     const ManagedPorts& ports, Marks& marks, const Tally& tally);
 
-    // Asks the ports, and the kernel for all queue pairs; who does not answer soon is left out.
+    // Asks the ports, the devices for marks, and the kernel for all queue pairs; who does not answer soon is left out.
     void collect(LoopCallback<void(Metrics)> done);
 
 private:
@@ -47,6 +48,7 @@ private:
     HostView& host_;
     const Adoption& adoption_;
     const ManagedPorts& managed_ports_;
+    Marks& marks_;
     const Tally& tally_;
     const WallTime started_at_;
     // The collection that is being made, for all who have asked since it began.

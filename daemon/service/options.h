@@ -9,6 +9,7 @@
 #include "daemon/adoption/program_files.h"
 #include "daemon/model/host_survey.h"
 #include "daemon/model/metrics.h"
+#include "daemon/port_classes/byte_reader.h"
 #include "daemon/port_classes/port_kernel.h"
 #include "daemon/survey/queue_pair_watch.h"
 #include "policy/model/name_service.h"
@@ -30,6 +31,8 @@ struct ServiceOptions {
     // Traffic classes of ports; null: they have none.
     std::shared_ptr<PortKernel> port_kernel = {};
     WatchPorts watch_ports = {};
+    // What their network interfaces count; empty: nothing.
+    ReadInterface read_interface = {};
 };
 
 }    // namespace rdmaqos

@@ -11,6 +11,7 @@
 #include "daemon/service/grants.h"
 #include "daemon/service/host_view.h"
 #include "daemon/service/managed_ports.h"
+#include "daemon/service/marks.h"
 #include "daemon/service/metrics_collector.h"
 #include "daemon/service/path_queries.h"
 #include "daemon/service/plans.h"
@@ -89,7 +90,8 @@ struct Service::Parts final : DeviceListener {
     // What is said of it.
     SessionReports reports{policy, devices, sessions, grants, host};
     PathQueries paths{policy, devices, calls};
-    MetricsCollector metrics{context, policy, trial, devices, sessions, host, adoption, ports, tally};
+    Marks marks{context, policy, devices};
+    MetricsCollector metrics{context, policy, trial, devices, sessions, host, adoption, ports, marks, tally};
 };
 
 Service::Service(ServiceOptions options, Executor& executor, const Clock& clock)
@@ -185,6 +187,11 @@ const ManagedPorts& Service::ports() const
 HostView& Service::host()
 {
     return parts_->host;
+}
+
+Marks& Service::marks()
+{
+    return parts_->marks;
 }
 
 MetricsCollector& Service::metrics()

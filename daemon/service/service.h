@@ -31,6 +31,7 @@ class DeviceTable;
 class FabricUpkeep;
 class HostView;
 class ManagedPorts;
+class Marks;
 class MetricsCollector;
 class PathQueries;
 class Plans;
@@ -78,6 +79,7 @@ public:
     [[nodiscard]] const Adoption& adoption() const;
     [[nodiscard]] const ManagedPorts& ports() const;
     [[nodiscard]] HostView& host();
+    [[nodiscard]] Marks& marks();
     [[nodiscard]] MetricsCollector& metrics();
     // What is done with it: requests of clients,
     [[nodiscard]] SessionCalls& session_calls();

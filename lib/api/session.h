@@ -240,6 +240,9 @@ struct HostQueuePair {
     std::optional<bool> enforced{};
     std::string reason{};
     std::string outside{};
+    std::optional<std::uint8_t> dscp{};
+    std::optional<std::uint8_t> vlan_priority{};
+    std::string mark_unseen{};
 };
 
 template <>
@@ -273,6 +276,36 @@ struct Table<HostQueuePair> {
                                      "as of a result; without a session, more about `outside`, and what to do"),
         key_unless_empty<&H::outside>(
             "outside", "why it is in no leaf, one of [these](#outside) or of [Causes](#causes); absent: it is in one"),
+        key<&H::dscp>("dscp", "in its packets, as its device said when CountMarks last asked; only with `session`, on "
+                              "Ethernet, in a level with a traffic class"),
+        key<&H::vlan_priority>("vlan-priority", "likewise, of the VLAN tag where its network interface has one"),
+        key_unless_empty<&H::mark_unseen>("mark-unseen",
+                                          "why `dscp` is not known, one of [Unseen marks](#unseen-marks)"),
+    };
+};
+
+// So many queue pairs of a level carry the same DSCP on a device, or are not seen for the same reason.
+struct MarkCount {
+    std::string device{};
+    std::string level{};
+    std::uint8_t dscp = 0;    // the level's
+    std::optional<std::uint8_t> found{};
+    std::string unseen{};
+    std::uint64_t count = 0;
+
+    friend bool operator==(const MarkCount&, const MarkCount&) = default;
+};
+
+template <>
+struct Table<MarkCount> {
+    using M = MarkCount;
+    static constexpr auto keys = std::tuple{
+        key<&M::device>("device", "name/port, with Ethernet"),
+        key<&M::level>("level", "one with a traffic class and queue pairs of sessions on the device"),
+        key<&M::dscp>("dscp", "that its packets should carry"),
+        key<&M::found>("found", "that they carry; absent: it is not known"),
+        key_unless_empty<&M::unseen>("unseen", "why not, one of [Unseen marks](#unseen-marks)"),
+        key<&M::count>("count", "queue pairs of this device and level for which that holds"),
     };
 };
 

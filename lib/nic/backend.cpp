@@ -25,6 +25,11 @@ Result<QueuePairSearch> Backend::find_queue_pairs(const std::shared_ptr<ClientFi
                 fmt::format("{} does not tell which queue pairs are in a file of another process", info().key()));
 }
 
+Result<std::optional<QueuePairMark>> Backend::query_mark(const QueuePairRef& /*queue_pair*/)
+{
+    return fail(ErrorCode::Unsupported, fmt::format("{} does not tell how packets are marked", info().key()));
+}
+
 std::string DeviceInfo::key() const
 {
     return fmt::format("{}/{}", name, port);

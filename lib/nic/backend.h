@@ -249,6 +249,14 @@ struct FoundQueuePair {
     friend bool operator==(const FoundQueuePair&, const FoundQueuePair&) = default;
 };
 
+// What the packets of a connected queue pair have in their headers by which a network tells them apart (RoCE v2).
+struct QueuePairMark {
+    std::uint8_t dscp = 0;
+    std::uint8_t priority = 0;    // of the VLAN tag, where its network interface has one
+
+    friend bool operator==(const QueuePairMark&, const QueuePairMark&) = default;
+};
+
 // As much of the search as is done at once.
 struct QueuePairSearch {
     std::vector<FoundQueuePair> found;
@@ -341,6 +349,9 @@ public:
     [[nodiscard]] virtual Result<void> set_rate(const QueuePairRef& queue_pair,
                                                 const std::optional<RateLimit>& rate) = 0;
     [[nodiscard]] virtual Result<QueuePairState> query_queue_pair(const QueuePairRef& queue_pair) = 0;
+    // How its packets are marked now; empty: it is not connected, or its type has no mark of its own, since each
+    // message has one. Errors: those of query_queue_pair(); Unsupported: this device does not tell.
+    [[nodiscard]] virtual Result<std::optional<QueuePairMark>> query_mark(const QueuePairRef& queue_pair);
 
     // All traffic of the port, also that of queue pairs outside the tree. Unsupported: the port does not count.
     [[nodiscard]] virtual Result<PortCounters> port_counters() = 0;

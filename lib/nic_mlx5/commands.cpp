@@ -166,6 +166,14 @@ QueuePairAnswer decode_queue_pair(std::span<const std::uint8_t> answer)
     default:
         break;
     }
+    // The address path is written on the way to RTR, and is what it was after a reset.
+    const bool has_peer = queue_pair.type == QueuePairType::Rc || queue_pair.type == QueuePairType::Uc;
+    const bool is_connected = queue_pair.state == State::Rtr || queue_pair.state == State::Rts ||
+                              queue_pair.state == State::Sqd || queue_pair.state == State::Sqe;
+    if (has_peer && is_connected) {
+        queue_pair.mark = QueuePairMark{static_cast<std::uint8_t>(get(answer, at(kQpc, qpc::kDscp))),
+                                        static_cast<std::uint8_t>(get(answer, at(kQpc, qpc::kEthPriority)))};
+    }
     return queue_pair;
 }
 

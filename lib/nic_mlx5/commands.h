@@ -47,6 +47,7 @@ struct ElementAnswer {
 struct QueuePairAnswer {
     std::optional<QueuePairState> state;    // empty: one that verbs do not know
     std::optional<QueuePairType> type;      // empty: not one that can be placed here
+    std::optional<QueuePairMark> mark{};    // of one that has a peer; empty: it has none now
 
     friend bool operator==(const QueuePairAnswer&, const QueuePairAnswer&) = default;
 };

@@ -77,6 +77,7 @@ public:
                        std::optional<ElementHandle> responder) override;
     Result<void> set_rate(const QueuePairRef& queue_pair, const std::optional<RateLimit>& rate) override;
     Result<QueuePairState> query_queue_pair(const QueuePairRef& queue_pair) override;
+    Result<std::optional<QueuePairMark>> query_mark(const QueuePairRef& queue_pair) override;
     Result<PortCounters> port_counters() override;
     void set_event_handler(EventHandler handler) override { events_.start(std::move(handler)); }
 
@@ -486,6 +487,22 @@ Result<QueuePairState> Mlx5Backend::query_queue_pair(const QueuePairRef& queue_p
                     fmt::format("queue pair {} of {} is suspended", queue_pair.number, info_.name));
     }
     return *answer->state;
+}
+
+Result<std::optional<QueuePairMark>> Mlx5Backend::query_mark(const QueuePairRef& queue_pair)
+{
+    if (!queue_pair.file || queue_pair.type == QueuePairType::RawPacket) {
+        return std::nullopt;    // its program makes the headers itself
+    }
+    const ClientFile::Use use(*queue_pair.file);
+    if (!use.opened()) {
+        return fail(use.opened().error());
+    }
+    const auto answer = query(queue_pair);
+    if (!answer) {
+        return fail(name(explain(Command::QueryQueuePair, answer.error()), queue_pair));
+    }
+    return answer->mark;
 }
 
 Result<PortCounters> Mlx5Backend::port_counters()

@@ -287,6 +287,22 @@ Result<QueuePairState> ModelBackend::query_queue_pair(const QueuePairRef& queue_
     return *state;
 }
 
+Result<std::optional<QueuePairMark>> ModelBackend::query_mark(const QueuePairRef& queue_pair)
+{
+    const std::lock_guard lock(mutex_);
+    if (marks_.empty()) {
+        return fail(ErrorCode::Unsupported, fmt::format("{} does not tell how packets are marked", info_.name));
+    }
+    const auto found = marks_.find(queue_pair.number);
+    return found == marks_.end() ? std::nullopt : found->second;
+}
+
+void ModelBackend::set_mark(std::uint32_t queue_pair, std::optional<QueuePairMark> mark)
+{
+    const std::lock_guard lock(mutex_);
+    marks_[queue_pair] = mark;
+}
+
 Result<PortCounters> ModelBackend::port_counters()
 {
     const std::lock_guard lock(mutex_);

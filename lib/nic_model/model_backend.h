@@ -74,6 +74,7 @@ public:
                                      std::optional<ElementHandle> responder) override;
     [[nodiscard]] Result<void> set_rate(const QueuePairRef& queue_pair, const std::optional<RateLimit>& rate) override;
     [[nodiscard]] Result<QueuePairState> query_queue_pair(const QueuePairRef& queue_pair) override;
+    [[nodiscard]] Result<std::optional<QueuePairMark>> query_mark(const QueuePairRef& queue_pair) override;
     // Zero until carry() has said what the port moves.
     [[nodiscard]] Result<PortCounters> port_counters() override;
     void set_event_handler(EventHandler handler) override;
@@ -84,6 +85,8 @@ public:
     void postpone_test(AttachReport found);
     // From now on the port moves this traffic, as far as its link carries it. `clock` must outlive the backend.
     void carry(PortTraffic traffic, const Clock& clock);
+    // As its program has connected it; until the first one, the device does not tell how packets are marked.
+    void set_mark(std::uint32_t queue_pair, std::optional<QueuePairMark> mark);
     // As a port that does not count.
     void withhold_counters();
     void set_link(Bandwidth speed, bool up = true);    // emits LinkChanged
@@ -135,6 +138,7 @@ private:
     TrafficMeter meter_;
     const Clock* clock_ = nullptr;    // null: no traffic
     bool counts_ = true;
+    std::map<std::uint32_t, std::optional<QueuePairMark>> marks_;
     std::deque<ModelOperation> log_;
     std::size_t log_limit_ = 256;
     std::uint64_t operations_ = 0;

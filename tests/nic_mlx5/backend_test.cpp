@@ -267,6 +267,35 @@ TEST_F(Mlx5, ADestroyedQueuePairIsABadOne)
     EXPECT_EQ(backend_->query_queue_pair(queue_pair).error().code, ErrorCode::BadQueuePair);
 }
 
+TEST_F(Mlx5, TellsWhatPacketsOfAConnectedQueuePairCarry)
+{
+    open();
+    Client client;
+    for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC}) {
+        SCOPED_TRACE(type);
+        const auto queue_pair = client.make(type, IBV_QPS_INIT);
+        const auto before = backend_->query_mark(queue_pair);
+        ASSERT_TRUE(before) << to_string(before.error());
+        EXPECT_FALSE(*before) << "it has no peer yet";
+        ibv_qp_attr attributes = values_for(client.last());
+        attributes.qp_state = IBV_QPS_RTR;
+        attributes.ah_attr.sl = 3;
+        attributes.ah_attr.grh.traffic_class = 26 << 2 | 2;
+        const int mask = IBV_QP_STATE | needed_for(client.last(), IBV_QPS_RTR);
+        ASSERT_EQ(ibv_modify_qp(client.last(), &attributes, mask), 0);
+        EXPECT_EQ(backend_->query_mark(queue_pair).value(), (QueuePairMark{26, 3}));
+        ASSERT_EQ(step_qp(client.last(), IBV_QPS_RTS, 0), 0);
+        EXPECT_EQ(backend_->query_mark(queue_pair).value(), (QueuePairMark{26, 3}));
+        ASSERT_EQ(step_qp(client.last(), IBV_QPS_RESET, 0), 0);
+        EXPECT_FALSE(backend_->query_mark(queue_pair).value()) << "the context is as it was, and is not used";
+    }
+    EXPECT_FALSE(backend_->query_mark(client.make(IBV_QPT_UD)).value()) << "each message has its own";
+    EXPECT_FALSE(backend_->query_mark(client.make(IBV_QPT_RAW_PACKET)).value());
+    const auto destroyed = client.make();
+    client.destroy_last();
+    EXPECT_EQ(backend_->query_mark(destroyed).error().code, ErrorCode::BadQueuePair);
+}
+
 // What the backend believed of its state is out of date.
 TEST_F(Mlx5, AStateThatChangedSinceIsLookedAtAgain)
 {

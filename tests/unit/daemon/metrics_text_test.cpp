@@ -73,6 +73,12 @@ DeviceMetrics busy_device()
     device.queue_depth = 7;
     device.queue_limit = 1024;
     device.levels = {{"bulk", {1, 2, 1}}, {"rpc", {298, 300, 251}}};
+    device.levels.at("rpc").marks = LevelMarks{26, {{0, 3}, {10, 1}, {26, 290}}, {{kMarkOfEachMessage, 6}}};
+    device.traffic.emplace();
+    device.traffic->sent = {4000, 0, 0, 9000};
+    device.traffic->received = {10, 0, 0, 20};
+    device.traffic->rdma_sent = 8500;
+    device.traffic->rdma_received = 25;
     device.port_settings = test::three_classes();
     device.port_settings->ets->classes = 4;
     return device;

@@ -330,5 +330,27 @@ TEST(CapabilityAnswers, CutShort)
     EXPECT_EQ(decode_capabilities(Mailbox(16), Mailbox(16)), Capabilities{});
 }
 
+// Byte 24 begins the context: state at bit 0, service at bit 8, the address path at byte 48, in it DSCP at bit 266 and
+// the priority at bit 289.
+TEST(Answers, AQueuePairWithAPeerHasAMark)
+{
+    struct Case {
+        const char* name;
+        unsigned state;
+        unsigned service;
+        std::optional<QueuePairMark> mark;
+    };
+    const QueuePairMark mark{26, 3};
+    for (const Case& each :
+         {Case{"reset", 0, 0, {}}, Case{"INIT", 1, 0, {}}, Case{"RTR", 2, 0, mark}, Case{"RTS", 3, 0, mark},
+          Case{"RTS, UC", 3, 1, mark}, Case{"SQE", 4, 1, mark}, Case{"SQD", 5, 0, mark}, Case{"error", 6, 0, {}},
+          Case{"RTS, UD", 3, 2, {}}, Case{"RTS, DC", 3, 5, {}}}) {
+        SCOPED_TRACE(each.name);
+        const Mailbox answer = mailbox_of(
+            prm::kQueryQpBytes, {{24, each.state << 4U}, {25, each.service}, {48 + 33, 26}, {48 + 36, 3 << 4U}});
+        EXPECT_EQ(decode_queue_pair(answer).mark, each.mark);
+    }
+}
+
 }    // namespace
 }    // namespace rdmaqos::mlx5

@@ -14,6 +14,7 @@
 #include "lib/api/port.h"
 #include "lib/api/report.h"
 #include "lib/api/session.h"
+#include "lib/api/traffic.h"
 #include "tests/support/golden.h"
 
 namespace rdmaqos::test {
@@ -74,6 +75,7 @@ const std::map<std::string, std::string>& tables()
         {"owner", table_of(api::rows<api::Owner>())},
         {"host queue pair", table_of(api::rows<api::HostQueuePair>())},
         {"host count", table_of(api::rows<api::HostCount>())},
+        {"mark count", table_of(api::rows<api::MarkCount>())},
         {"session count", table_of(api::rows<api::SessionCount>())},
         {"path answer", table_of(api::rows<api::PathAnswer>())},
         {"diagnostic", table_of(api::rows<api::Diagnostic>())},
@@ -105,6 +107,8 @@ const std::map<std::string, std::string>& tables()
         {"port application", table_of(api::rows<api::PortApplication>())},
         {"port buffer", table_of(api::rows<api::PortBuffer>())},
         {"port change", table_of(api::rows<api::PortChange>())},
+        {"port traffic", table_of(api::rows<api::PortTraffic>())},
+        {"priority bytes", table_of(api::rows<api::PriorityBytes>())},
         {"tree", table_of(api::rows<api::TreeElement>())},
         {"adoption", table_of(api::rows<api::Adoption>())},
         {"running file", table_of(api::rows<api::RunningFile>())},

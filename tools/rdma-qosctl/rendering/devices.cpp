@@ -11,6 +11,7 @@
 #include "lib/base/text.h"
 #include "lib/tree/render.h"
 #include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/marks.h"
 #include "tools/rdma-qosctl/rendering/port_classes.h"
 #include "tools/rdma-qosctl/world/online.h"
 
@@ -226,6 +227,7 @@ std::string render_device(const DeviceView& device, const Screen& screen, const 
     if (const std::string classes = render_port_classes(device, levels, screen); !classes.empty()) {
         text += "\n" + classes;
     }
+    text += render_traffic(device, levels, screen);
     if (!device.self_test.empty()) {
         text += fmt::format("\n{}\n{}", styled("self-test", Style::Heading, screen),
                             render_self_test(device.self_test, screen));

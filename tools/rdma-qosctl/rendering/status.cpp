@@ -11,6 +11,7 @@
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
+#include "tools/rdma-qosctl/rendering/marks.h"
 #include "tools/rdma-qosctl/rendering/port_classes.h"
 #include "tools/rdma-qosctl/rendering/transient.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
@@ -271,6 +272,7 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
         outside += device.queue_pairs_outside;
         json["devices"].push_back(device_json(device));
         set_port_classes(json["devices"].back(), device, manager.levels);
+        set_traffic(json["devices"].back(), device, manager.levels);
     }
     json["refused-devices"] = api::to_json(manager.refused_devices);
     json["state-failures"] = api::to_json(manager.state_failures);
@@ -282,6 +284,7 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
         json["without-level"].push_back(lost_level_json(lost));
     }
     json["host"] = api::to_json(world.host_counts);
+    json["marks"] = api::to_json(world.marks);
     if (!manager.adoption.setting.empty()) {
         json["adoption"] = api::to_json(manager.adoption);
     }

@@ -8,6 +8,7 @@
 #include "lib/base/text.h"
 #include "lib/tree/element.h"
 #include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/marks.h"
 #include "tools/rdma-qosctl/rendering/world_text.h"
 #include "tools/rdma-qosctl/world/lost_levels.h"
 
@@ -147,6 +148,7 @@ std::string render_why(const WhyReport& report, const Screen& screen)
     for (const auto& session : report.sessions) {
         text += (text.empty() ? "" : "\n") + render_session(session, screen);
     }
+    text += render_mark_paths(report.marks, screen);
     if (!report.ports.empty()) {
         text += "\nnow, by the port's counters\n";
     }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/api/json.h"
+#include "tools/rdma-qosctl/rendering/marks.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
 
 namespace rdmaqos::ctl {
@@ -104,6 +105,7 @@ Json why_json(const WhyReport& report)
                                         [](const WhySession& why) { return !why.session.adopted; });
     Json json{{"target", report.target}, {"registered", registered}, {"sessions", std::move(sessions)}};
     json["ports"] = std::move(ports);
+    json["marks"] = mark_paths_json(report.marks);
     if (!report.note.empty()) {
         json["note"] = report.note;
         json["queue-pairs"] = api::to_json(report.queue_pairs);

@@ -6,6 +6,7 @@
 #include "lib/api/json.h"
 #include "lib/base/net.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
+#include "tools/rdma-qosctl/rendering/marks.h"
 #include "tools/rdma-qosctl/rendering/port_classes.h"
 #include "tools/rdma-qosctl/world/online.h"
 
@@ -159,6 +160,7 @@ Json devices_json(const std::vector<const DeviceView*>& devices, const ManagerVi
     for (const auto* device : devices) {
         Json json = device_json(*device);
         set_port_classes(json, *device, levels);
+        set_traffic(json, *device, levels);
         json["self-test"] = self_test_json(device->self_test);
         json["attributes"] = attributes_json(device->attributes);
         list.push_back(std::move(json));

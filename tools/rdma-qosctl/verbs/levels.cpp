@@ -6,7 +6,9 @@
 #include "lib/base/try.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/marks.h"
 #include "tools/rdma-qosctl/rendering/world_text.h"
+#include "tools/rdma-qosctl/world/marks.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
@@ -16,8 +18,9 @@ Result<ExitStatus> levels(const Context& context)
 {
     auto client = TRY(connect(context));
     const auto manager = TRY(fetch_manager(client));
-    print(context.json ? to_text({{"levels", api::to_json(manager.levels)}})
-                       : render_levels(manager.levels, context.screen));
+    const auto marks = fetch_marks(client);
+    print(context.json ? to_text({{"levels", api::to_json(manager.levels)}, {"marks", api::to_json(marks)}})
+                       : render_levels(manager.levels, context.screen) + render_wrong_marks(marks, "", context.screen));
     return ExitStatus::Ok;
 }
 

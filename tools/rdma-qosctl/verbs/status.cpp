@@ -22,6 +22,7 @@
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
 #include "tools/rdma-qosctl/rendering/world_text.h"
+#include "tools/rdma-qosctl/world/marks.h"
 #include "tools/rdma-qosctl/world/online.h"
 #include "tools/rdma-qosctl/world/port_levels.h"
 #include "tools/rdma-qosctl/world/problems.h"
@@ -85,6 +86,7 @@ Result<ExitStatus> status(const Context& context, const StatusOptions& options)
 {
     auto client = TRY(connect(context));
     auto world = TRY(fetch_summary(client));
+    world.marks = fetch_marks(client);
     world.files = files_on_disk(context.root);
     find_other_shapers(world);
     lint_ports(world, "/");

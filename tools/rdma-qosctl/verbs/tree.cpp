@@ -1,18 +1,24 @@
 #include "tools/rdma-qosctl/verbs/verb.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "lib/api/json.h"
 #include "lib/base/try.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
+#include "tools/rdma-qosctl/rendering/marks.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
 #include "tools/rdma-qosctl/world/busy_rates.h"
 #include "tools/rdma-qosctl/world/chosen.h"
+#include "tools/rdma-qosctl/world/marks.h"
+#include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -32,6 +38,17 @@ void add_options(CLI::App& command, TreeOptions& options)
     command.add_flag("--all", options.all, "Draw every process of a class, not only the first 16");
 }
 
+// To the entry of each device those of its levels.
+void add_marks(Json& trees, const std::vector<api::MarkCount>& marks)
+{
+    for (auto& tree : trees.at("trees")) {
+        std::vector<api::MarkCount> here;
+        std::ranges::copy_if(marks, std::back_inserter(here),
+                             [&](const api::MarkCount& each) { return each.device == tree["device"]; });
+        tree["marks"] = api::to_json(here);
+    }
+}
+
 Result<ExitStatus> tree(const Context& context, const TreeOptions& options)
 {
     const auto chosen = TRY(
@@ -42,15 +59,23 @@ Result<ExitStatus> tree(const Context& context, const TreeOptions& options)
             rates.push_back(busy_rates(chosen.world, *each));
         }
     }
+    auto client = TRY(connect(context));
+    const auto marks = fetch_marks(client);
     if (context.json) {
-        print(to_text(trees_json(chosen.devices, rates)));
+        Json json = trees_json(chosen.devices, rates);
+        add_marks(json, marks);
+        print(to_text(json));
         return ExitStatus::Ok;
     }
     std::vector<DeviceTree> trees;
     for (std::size_t i = 0; i < chosen.devices.size(); ++i) {
         trees.push_back({chosen.devices[i], options.busy ? &rates[i] : nullptr});
     }
-    print(render_device_trees(trees, options.all ? 0 : kPrincipalsShown, context.screen));
+    std::string text = render_device_trees(trees, options.all ? 0 : kPrincipalsShown, context.screen);
+    for (const auto* each : chosen.devices) {
+        text += render_wrong_marks(marks, each->key(), context.screen);
+    }
+    print(text);
     return ExitStatus::Ok;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <set>
 #include <string>
 #include <thread>
@@ -16,11 +17,14 @@
 
 #include "lib/base/text.h"
 #include "lib/base/try.h"
+#include "lib/port_lint/rdma_facts.h"
 #include "tools/rdma-qosctl/offline/offline_world.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/why.h"
 #include "tools/rdma-qosctl/world/host.h"
+#include "tools/rdma-qosctl/world/mark_path.h"
+#include "tools/rdma-qosctl/world/marks.h"
 #include "tools/rdma-qosctl/world/not_adopted.h"
 #include "tools/rdma-qosctl/world/online.h"
 
@@ -201,6 +205,44 @@ std::vector<api::HostQueuePair> others_outside(bus::Client& client, const World&
     return others;
 }
 
+// The DSCPs of congestion notifications, as far as this host's files tell; simulated devices have none.
+std::map<std::string, std::uint8_t> notifications_of(const World& world)
+{
+    std::map<std::string, std::uint8_t> dscps;
+    for (const auto& device : world.devices) {
+        if (device.driver == "mlx5" && !device.netdev.empty()) {
+            const auto facts = port_lint::read_rdma_facts("/", device.name, device.port, device.netdev,
+                                                          device.pci_address);
+            if (facts.notifications.dscp) {
+                dscps.emplace(device.key(), *facts.notifications.dscp);
+            }
+        }
+    }
+    return dscps;
+}
+
+// What their packets carry, and where in the port that leads.
+std::vector<MarkPath> marks_of(bus::Client& client, const World& world, const std::vector<const SessionView*>& sessions)
+{
+    if (fetch_marks(client).empty()) {    // which has the daemon ask its devices
+        return {};
+    }
+    HostFilter filter;
+    std::set<std::uint64_t> ids;
+    std::set<std::uint64_t> processes;
+    for (const auto* session : sessions) {
+        ids.insert(session->id);
+        processes.insert(session->owner.pid);
+    }
+    if (processes.size() == 1) {
+        filter.pid = static_cast<std::uint32_t>(*processes.begin());
+    }
+    auto queue_pairs = fetch_host_queue_pairs(client, filter).value_or(std::vector<api::HostQueuePair>());
+    std::erase_if(queue_pairs,
+                  [&](const api::HostQueuePair& each) { return !each.session || !ids.contains(*each.session); });
+    return trace_marks(world, queue_pairs, notifications_of(world));
+}
+
 Result<ExitStatus> why(const Context& context, const WhyOptions& options)
 {
     auto client = TRY(connect(context));
@@ -221,6 +263,7 @@ Result<ExitStatus> why(const Context& context, const WhyOptions& options)
             report->ports = measure(client, world, report->sessions, std::chrono::milliseconds(options.interval_ms));
             judge_by_use(world, report->ports, report->sessions);
         }
+        report->marks = marks_of(client, world, sessions);
         add_not_adopted(client, adoption, adopted_processes(sessions), *report);
     }
     print(context.json ? to_text(why_json(*report)) : render_why(*report, context.screen));

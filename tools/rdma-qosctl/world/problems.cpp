@@ -9,7 +9,9 @@
 #include "lib/base/text.h"
 #include "policy/model/transient.h"
 #include "tools/rdma-qosctl/world/lost_levels.h"
+#include "tools/rdma-qosctl/world/marks.h"
 #include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/world/port_traffic.h"
 #include "tools/rdma-qosctl/world/reports.h"
 
 namespace rdmaqos::ctl {
@@ -133,6 +135,28 @@ void find_in_port_classes(const DeviceView& device, std::vector<Problem>& proble
         problems.push_back(
             {false, fmt::format("{}: {}{}{}", device.key(), finding.what, finding.why.empty() ? "" : ": ", finding.why),
              std::move(advice)});
+    }
+}
+
+// By counters that have everybody's traffic, also that of queue pairs that nobody sees.
+void find_in_traffic(const DeviceView& device, const std::vector<api::Level>& levels, std::vector<Problem>& problems)
+{
+    const auto check = check_traffic(device, levels);
+    if (check && port_bytes::is_outside(*check)) {
+        problems.push_back({false,
+                            fmt::format("{}: {}, {}", device.key(), interval_in_words(device.traffic),
+                                        port_bytes::outside_in_words(*check)),
+                            "some programs do not mark their packets: `rdma-qosctl why PID` shows what the queue pairs "
+                            "of one carry; `rdma-qosctl env --level LEVEL` prints the variables that mark them"});
+    }
+}
+
+void find_in_marks(const std::vector<api::MarkCount>& counts, std::vector<Problem>& problems)
+{
+    for (const auto& marks : sum_marks(counts)) {
+        if (std::string wrong = wrong_in_words(marks); !wrong.empty()) {
+            problems.push_back({false, std::move(wrong), how_to_mark(marks.level, marks.dscp, marks.device)});
+        }
     }
 }
 
@@ -284,7 +308,9 @@ std::vector<Problem> find_problems(const World& world)
         find_in_tree(device, problems);
         find_beside(device, problems);
         find_in_port_classes(device, problems);
+        find_in_traffic(device, world.manager.levels, problems);
     }
+    find_in_marks(world.marks, problems);
     find_detached(world, problems);
     find_monitored_levels(world.manager.levels, problems);
     find_without_level(world, problems);

@@ -15,6 +15,7 @@
 #include "lib/api/port.h"
 #include "lib/api/report.h"
 #include "lib/api/session.h"
+#include "lib/api/traffic.h"
 #include "lib/base/diagnostic.h"
 #include "lib/base/units.h"
 #include "lib/bus/value.h"
@@ -99,6 +100,7 @@ struct DeviceView {
     std::vector<api::Finding> findings;
     std::vector<api::Failure> failures;
     api::Port port_classes{};
+    api::PortTraffic traffic{};
     bus::Counts statistics;
     std::string object_path;
     // What else the NIC enforces on this port; the command looks itself, where that is asked for.
@@ -201,6 +203,7 @@ struct Table<ctl::DeviceView> {
         key<&D::findings>("Findings"),
         key<&D::failures>("Failures"),
         key<&D::port_classes>("PortClasses"),
+        key<&D::traffic>("PortTraffic"),
         key<&D::statistics>("Statistics"),
     };
 };
@@ -231,6 +234,7 @@ struct World {
     std::vector<SessionView> sessions;                  // by id
     std::vector<api::SessionCount> session_counts{};    // in place of `sessions` where there are too many to list
     std::vector<api::HostCount> host_counts;            // empty: not asked for
+    std::vector<api::MarkCount> marks{};                // likewise
 };
 
 struct PlanReport {

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "lib/base/units.h"
+#include "tools/rdma-qosctl/world/mark_path.h"
 #include "tools/rdma-qosctl/world/views.h"
 
 namespace rdmaqos::ctl {
@@ -112,7 +113,8 @@ struct WhySession {
 struct WhyReport {
     std::string target;
     std::vector<WhySession> sessions;
-    std::vector<PortUse> ports;    // of the devices in use, where there are counters
+    std::vector<PortUse> ports;       // of the devices in use, where there are counters
+    std::vector<MarkPath> marks{};    // of their queue pairs in levels that have a DSCP
     // Without a session, and of adopted processes what was not adopted:
     std::string note;    // a sentence
     std::vector<api::HostQueuePair> queue_pairs;
