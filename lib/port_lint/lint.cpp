@@ -28,10 +28,22 @@ constexpr Rule kRules[] = {
     {"max-rate", check_max_rates},
     {"shared-class", check_shared_class},
     {"strict", check_strict},
+    {"kernel-traffic", check_kernel_traffic},
     {"negotiation", check_negotiation},
+    {"rewritten", check_rewrites},
+    {"other-end", check_other_ends},
 };
 
-constexpr std::string_view kAlike = "alike";
+// Of all interfaces together.
+struct HostRule {
+    std::string_view name;
+    void (*check)(std::span<const Interface> host, Findings& findings);
+};
+
+constexpr HostRule kHostRules[] = {
+    {"infiniband", check_infiniband},
+    {"alike", check_alike},
+};
 
 // What a rule finds is of this rule and this interface.
 void label(Findings& findings, std::size_t from, std::string_view rule)
@@ -56,9 +68,11 @@ std::vector<Finding> lint(std::span<const Interface> host)
             }
         }
     }
-    const std::size_t before = findings.size();
-    check_alike(host, findings);
-    label(findings, before, kAlike);
+    for (const HostRule& rule : kHostRules) {
+        const std::size_t before = findings.size();
+        rule.check(host, findings);
+        label(findings, before, rule.name);
+    }
     return findings;
 }
 
@@ -68,7 +82,9 @@ std::vector<std::string_view> rule_names()
     for (const Rule& rule : kRules) {
         names.push_back(rule.name);
     }
-    names.push_back(kAlike);
+    for (const HostRule& rule : kHostRules) {
+        names.push_back(rule.name);
+    }
     return names;
 }
 

@@ -154,6 +154,26 @@ std::vector<FoundPort> find_ports(const fs::path& root)
     return found;
 }
 
+std::vector<FoundPort> find_infiniband_ports(const fs::path& root)
+{
+    std::vector<FoundPort> found;
+    const fs::path devices = root / "sys/class/infiniband";
+    for (const std::string& device : entries_of(devices)) {
+        for (const std::string& port : entries_of(devices / device / "ports")) {
+            const auto number = number_of(port);
+            if (number && line_of(devices / device / "ports" / port / "link_layer") == "InfiniBand") {
+                FoundPort each;
+                each.interface.name = fmt::format("{}/{}", device, *number);
+                each.interface.is_infiniband = true;
+                each.interface.rdma.device = device;
+                each.interface.rdma.port = static_cast<std::uint32_t>(*number);
+                found.push_back(std::move(each));
+            }
+        }
+    }
+    return found;
+}
+
 std::optional<SentBytes> sent_bytes(std::span<const port_bytes::Counter> counters)
 {
     const auto bytes = port_bytes::bytes_in(counters);

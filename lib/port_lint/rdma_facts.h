@@ -21,6 +21,9 @@ struct FoundPort {
 // All of the host, by device and port. `root` is "/"; what is not there or cannot be read is left out.
 [[nodiscard]] std::vector<FoundPort> find_ports(const std::filesystem::path& root);
 
+// The RDMA ports on InfiniBand, likewise, by name alone.
+[[nodiscard]] std::vector<FoundPort> find_infiniband_ports(const std::filesystem::path& root);
+
 // Of a port that belongs to this interface.
 [[nodiscard]] RdmaFacts read_rdma_facts(const std::filesystem::path& root, const std::string& device,
                                         std::uint32_t port, const std::string& interface,

@@ -33,8 +33,14 @@ void check_max_rates(const Interface& port, Findings& findings);
 void check_shared_class(const Interface& port, Findings& findings);
 void check_strict(const Interface& port, Findings& findings);
 
+// ---- rules_kernel.cpp: what the kernel itself sends ----
+void check_kernel_traffic(const Interface& port, Findings& findings);
+
 // ---- rules_host.cpp ----
 void check_negotiation(const Interface& port, Findings& findings);
+void check_rewrites(const Interface& port, Findings& findings);
+void check_other_ends(const Interface& port, Findings& findings);
+void check_infiniband(std::span<const Interface> host, Findings& findings);
 void check_alike(std::span<const Interface> host, Findings& findings);
 
 // ---- what several of them ask; words.cpp ----

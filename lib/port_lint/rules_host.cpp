@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/dcb/driver.h"
 #include "lib/port_lint/rules.h"
 
 namespace rdmaqos::port_lint {
@@ -139,6 +140,22 @@ const Interface& model_port(const std::vector<const Interface*>& ports, const Li
     return *best;
 }
 
+// ", and each write of PFC takes the link down and up"
+std::string disruptions_of(const std::string& name)
+{
+    const dcb::Driver* driver = dcb::find_driver(name);
+    if (driver == nullptr) {
+        return {};
+    }
+    const auto worst = std::max({driver->disrupts.weights, driver->disrupts.priorities, driver->disrupts.apps});
+    if (worst != dcb::Disruption::None) {
+        return fmt::format(", and a write of ETS or of entries {}", dcb::in_words(worst));
+    }
+    return driver->disrupts.pfc == dcb::Disruption::None
+               ? ""
+               : fmt::format(", and a write of PFC {}", dcb::in_words(driver->disrupts.pfc));
+}
+
 }    // namespace
 
 void check_negotiation(const Interface& port, Findings& findings)
@@ -154,6 +171,77 @@ void check_negotiation(const Interface& port, Findings& findings)
                         ? ""
                         : "an agent in the firmware must be turned off first: `ethtool --show-priv-flags " + port.name +
                               "`"});
+}
+
+void check_rewrites(const Interface& port, Findings& findings)
+{
+    if (!port.rewrites || port.rewrites->count < 2) {
+        return;
+    }
+    findings.push_back(
+        {.what = fmt::format("the settings of {} were written {} times within {} s, last by {}", port.name,
+                             port.rewrites->count, port.rewrites->seconds, port.rewrites->author),
+         .why = fmt::format("whatever else sets this port is overwritten{}", disruptions_of(port.driver)),
+         .command = fmt::format("lldptool -L -i {} adminStatus=disabled", port.name),
+         .caution = "if it is lldpad, which writes whenever it sends; else look for scripts that run dcb or mlnx_qos"});
+}
+
+// What one end does with a DSCP decides what happens to the packets that it sends; a pause is for a priority.
+void check_other_ends(const Interface& port, Findings& findings)
+{
+    if (!has_priorities(port)) {
+        return;
+    }
+    for (const OtherEnd& end : port.other_ends) {
+        Interface other;
+        other.settings = end.settings;
+        std::map<std::uint8_t, std::vector<const Level*>> unlike;
+        for (const Level* level : marked_levels(port)) {
+            const std::uint8_t here = priority_of(port, *level);
+            const std::uint8_t there = priority_of(other, *level);
+            if (here != there || is_lossless(port, here) != is_lossless(other, there)) {
+                unlike[dscp_of(*level->traffic_class)].push_back(level);
+            }
+        }
+        for (const auto& [dscp, levels] : unlike) {
+            const std::uint8_t here = priority_of(port, *levels.front());
+            const std::uint8_t there = priority_of(other, *levels.front());
+            findings.push_back(
+                {.traffic_class = class_of_priority(port, here),
+                 .levels = names_of(levels),
+                 .what = fmt::format("DSCP {} has {}priority {} on {}, and {}priority {} on {}", dscp,
+                                     is_lossless(port, here) ? "the lossless " : "", here, port.name,
+                                     is_lossless(other, there) ? "the lossless " : "", there, end.name),
+                 .why = fmt::format("packets of {} get another service in one direction than in the other",
+                                    in_words(names_of(levels))),
+                 .command = here != there
+                                ? fmt::format("dcb app replace dev {} dscp-prio {}:{}", port.name, dscp, there)
+                                : fmt::format("dcb pfc set dev {} prio-pfc {}:{}", port.name, here,
+                                              is_lossless(port, here) ? "off" : "on"),
+                 .caution = is_lossless(port, here) && !is_lossless(other, there)
+                                ? "or set the other end as this one, which is lossless; and the switches between them"
+                                : "or set the other end as this one; and the switches between them"});
+        }
+    }
+}
+
+void check_infiniband(std::span<const Interface> host, Findings& findings)
+{
+    const bool only = !host.empty() && std::ranges::all_of(host, &Interface::is_infiniband);
+    const auto marked = only ? marked_levels(host.front()) : std::vector<const Level*>{};
+    if (marked.empty()) {
+        return;
+    }
+    findings.push_back(
+        {.interface = host.front().name,
+         .levels = names_of(marked),
+         .what = fmt::format("{} {} a traffic class, and all ports of this host are on InfiniBand, where packets have "
+                             "none",
+                             in_words(names_of(marked)), marked.size() == 1 ? "has" : "have"),
+         .why = "it has no effect, and a library that is told one may not start: NVSHMEM ends if "
+                "NVSHMEM_IB_TRAFFIC_CLASS is set here",
+         .command = fmt::format("rdma-qosctl env --level {}", marked.front()->name),
+         .caution = "it prints what programs may be told on this host; unset the other variables"});
 }
 
 void check_alike(std::span<const Interface> host, Findings& findings)

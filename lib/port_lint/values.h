@@ -62,6 +62,29 @@ struct RdmaFacts {
     std::optional<SentBytes> sent;
 };
 
+// A protocol of the kernel whose module is loaded, that connects by rdma_cm and sets no type of service itself: its
+// packets have the port's default.
+struct KernelTraffic {
+    std::string what;                  // "NFS over RDMA"
+    std::string module;                // "rpcrdma"
+    std::string level;                 // that the policy's rules give its connections
+    std::uint8_t traffic_class = 0;    // of the level
+};
+
+// Writes to a port's settings while somebody watched. Those that follow each other within a second count as one: tools
+// set a port by several.
+struct Rewrites {
+    std::uint32_t seconds = 0;    // of watching
+    std::uint32_t count = 0;
+    std::string author;    // of the last, in words: "the tool dcb, probably"
+};
+
+// A port of another host, as that host says.
+struct OtherEnd {
+    std::string name;    // "eth0 in storage7.json"
+    dcb::PortSettings settings;
+};
+
 struct Interface {
     std::string name;      // "eth0"
     std::string driver;    // "mlx5_core"
@@ -70,6 +93,10 @@ struct Interface {
     RdmaFacts rdma;
     std::vector<RootChild> root_children;
     std::vector<Level> levels;
+    std::vector<KernelTraffic> kernel_traffic;    // whose levels mark their packets
+    std::vector<OtherEnd> other_ends;             // with which queue pairs of this port may talk
+    std::optional<Rewrites> rewrites;             // empty: nobody watched
+    bool is_infiniband = false;                   // it has neither settings nor DSCPs; `name` is that of the device
     // Attach mode `shared`: one scheduling tree divides the port among all processes, whatever its classes do.
     bool is_divided_by_tree = false;
 };

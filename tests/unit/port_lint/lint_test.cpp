@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/port_lint/lint.h"
+#include "lib/port_lint/rewrites.h"
 #include "tests/unit/port_lint/healthy.h"
 
 namespace rdmaqos::port_lint {
@@ -107,6 +108,56 @@ const Case kCases[] = {
          port.settings.ets->traffic_class[4].selection = dcb::Selection::Strict;
          port.settings.ets->traffic_class[4].max_rate = Bandwidth::from_gbps(80);    // it cannot take all
      }},
+    {"kernel-traffic",
+     [](Interface& port) {
+         port.kernel_traffic = {{"NFS over RDMA", "rpcrdma", "bulk", 136}, {"Lustre", "ko2iblnd", "bulk", 136}};
+     },
+     "connections that the kernel makes on mlx5_0 for NFS over RDMA (rpcrdma) and Lustre (ko2iblnd) get DSCP 26",
+     "echo 136 >/sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_tos",
+     [](Interface& port) {
+         port.kernel_traffic = {{"NFS over RDMA", "rpcrdma", "rpc", 106}};    // the same but for the bits of ECN
+     }},
+    {"kernel-traffic",
+     [](Interface& port) {
+         port.kernel_traffic = {{"NFS over RDMA", "rpcrdma", "rpc", 104}, {"Lustre", "ko2iblnd", "bulk", 136}};
+     },
+     "the policy has DSCP 26 for NFS over RDMA (rpcrdma) and DSCP 34 for Lustre (ko2iblnd) on mlx5_0",
+     "rdma-qosctl explain --kernel",
+     [](Interface& port) {
+         port.kernel_traffic = {{"NFS over RDMA", "rpcrdma", "rpc", 104}, {"Lustre", "ko2iblnd", "rpc", 104}};
+     }},
+    {"rewritten",
+     [](Interface& port) {
+         port.rewrites = Rewrites{60, 2, "the tool dcb, probably"};
+     },
+     "the settings of eth0 were written 2 times within 60 s, last by the tool dcb, probably",
+     "lldptool -L -i eth0 adminStatus=disabled",
+     [](Interface& port) {
+         port.rewrites = Rewrites{60, 1, "the tool dcb, probably"};
+     }},    // by an administrator
+    {"other-end",
+     [](Interface& port) {
+         port.other_ends = {{"eth7 in peer.json", port.settings}};
+         port.other_ends.front().settings.apps.erase(port.other_ends.front().settings.apps.begin());
+     },
+     "DSCP 26 has the lossless priority 3 on eth0, and priority 0 on eth7 in peer.json",
+     "dcb app replace dev eth0 dscp-prio 26:0",
+     [](Interface& port) {
+         port.other_ends = {{"eth7 in peer.json", port.settings}};
+         port.other_ends.front().settings.apps.push_back({dcb::Selector::Dscp, 10, 5});    // no level has it
+         port.other_ends.front().settings.ets.reset();    // each end divides what it sends
+     }},
+    {"other-end",
+     [](Interface& port) {
+         port.other_ends = {{"eth7 in peer.json", port.settings}};
+         port.other_ends.front().settings.pfc.reset();
+     },
+     "DSCP 26 has the lossless priority 3 on eth0, and priority 3 on eth7 in peer.json",
+     "dcb pfc set dev eth0 prio-pfc 3:off",
+     [](Interface& port) {
+         port.other_ends = {{"eth7 in peer.json", port.settings}};
+         port.other_ends.front().settings.pfc->lossless[5] = true;    // which no level's packets have
+     }},
     {"negotiation", [](Interface& port) { port.settings.dcbx->host = false; },
      "the firmware of eth0 negotiates with the switch (DCBX)", "dcb dcbx set dev eth0 host ieee",
      [](Interface& port) { port.settings.dcbx.reset(); }},
@@ -144,7 +195,7 @@ TEST(PortLint, FindsWhatBreaksARuleAndNotWhatKeepsIt)
 
 TEST(PortLint, HasACaseForEachRule)
 {
-    std::set<std::string_view> tried{"alike"};
+    std::set<std::string_view> tried{"alike", "infiniband"};
     for (const Case& each : kCases) {
         tried.insert(each.rule);
     }
@@ -168,6 +219,47 @@ TEST(PortLint, NamesThePortThatIsUnlikeTheOthersOfItsKind)
               "dcb app flush dev eth1 dscp-prio && dcb app add dev eth1 dscp-prio 26:3 34:4 48:6");
     host[1].driver = "bnxt_en";
     EXPECT_THAT(lint(host), IsEmpty()) << "another vendor's card cannot be set the same";
+}
+
+Interface infiniband_port(const char* name)
+{
+    Interface port;
+    port.name = name;
+    port.is_infiniband = true;
+    port.rdma.device = "mlx5_0";
+    port.levels = {{"moe", 106, "", {}, {}}};
+    return port;
+}
+
+TEST(PortLint, NamesTrafficClassesOnAHostWithoutEthernet)
+{
+    std::vector<Interface> host{infiniband_port("mlx5_0/1"), infiniband_port("mlx5_1/1")};
+    const auto findings = lint(host);
+    ASSERT_EQ(findings.size(), 1U) << "once for the host";
+    EXPECT_EQ(findings.front().rule, "infiniband");
+    EXPECT_EQ(findings.front().interface, "mlx5_0/1");
+    EXPECT_THAT(findings.front().what, HasSubstr("level moe has a traffic class"));
+    EXPECT_EQ(findings.front().command, "rdma-qosctl env --level moe");
+    host.push_back(healthy_port());
+    EXPECT_THAT(lint(host), IsEmpty()) << "it has an effect on Ethernet";
+    host.pop_back();
+    for (Interface& port : host) {
+        port.levels.front().traffic_class = 2;    // ECN alone is no mark
+    }
+    EXPECT_THAT(lint(host), IsEmpty());
+    EXPECT_THAT(lint({}), IsEmpty());
+}
+
+TEST(Rewrites, OfAToolThatSetsSeveralThingsAreOne)
+{
+    using std::chrono::milliseconds;
+    const std::vector<SeenWrite> writes{
+        {milliseconds(100), "a"}, {milliseconds(900), "a"}, {milliseconds(1900), "a"}, {milliseconds(2901), "b"}};
+    const Rewrites rewrites = count_rewrites(writes, std::chrono::seconds(30));
+    EXPECT_EQ(rewrites.count, 2U);
+    EXPECT_EQ(rewrites.seconds, 30U);
+    EXPECT_EQ(rewrites.author, "b");
+    EXPECT_EQ(count_rewrites({}, std::chrono::seconds(30)).count, 0U);
 }
 
 TEST(PortLint, SaysNothingOfAPortWithoutSettings)

@@ -81,7 +81,12 @@ TEST(RdmaFacts, LeaveOutWhatIsNotRoceOrMakesNoSense)
     root.write("sys/class/infiniband/mlx5_1/ports/1/link_layer", "InfiniBand\n");
     root.write("sys/class/infiniband/mlx5_1/ports/1/gid_attrs/ndevs/0", "ib0\n");
     EXPECT_THAT(find_ports(root.path()), IsEmpty());
+    const auto infiniband = find_infiniband_ports(root.path());
+    ASSERT_EQ(infiniband.size(), 1U);
+    EXPECT_EQ(infiniband.front().interface.name, "mlx5_1/1");
+    EXPECT_TRUE(infiniband.front().interface.is_infiniband);
     add_port(root, "mlx5_0", "eth0", "0000:3b:00.0");
+    EXPECT_EQ(find_infiniband_ports(root.path()).size(), 1U) << "the other is on Ethernet";
     root.write("sys/class/net/eth0/speed", "-1\n");
     root.write("sys/class/net/eth0/ecn/roce_np/cnp_dscp", "many\n");
     root.write("sys/class/infiniband/mlx5_0/tc/1/traffic_class", "Global tclass=0\n");

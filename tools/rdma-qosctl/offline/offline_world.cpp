@@ -67,19 +67,6 @@ Result<std::optional<DeviceNames>> names_of(const OfflineWorld& world, const Req
                 fmt::format("there is no device {} in the simulation file", printable(options.device)));
 }
 
-Result<std::vector<Request>> requests_of(const OfflineWorld& world, const RequestOptions& options)
-{
-    auto requests = to_requests(options, *world.policy);
-    if (!requests) {
-        return requests;
-    }
-    const auto names = TRY(names_of(world, options));
-    for (auto& request : *requests) {
-        request.device = names;
-    }
-    return requests;
-}
-
 api::PathAnswer ends_of(const Request& request)
 {
     return {.source = request.source ? to_string(*request.source) : std::string(),
@@ -135,6 +122,19 @@ Result<OfflineWorld> load_world(const std::string& policy_file, const std::strin
     }
     world.matcher = std::make_shared<const Matcher>(*world.policy, resolve(*world.policy, world.fabric, local));
     return world;
+}
+
+Result<std::vector<Request>> requests_of(const OfflineWorld& world, const RequestOptions& options)
+{
+    auto requests = to_requests(options, *world.policy);
+    if (!requests) {
+        return requests;
+    }
+    const auto names = TRY(names_of(world, options));
+    for (auto& request : *requests) {
+        request.device = names;
+    }
+    return requests;
 }
 
 Result<Explanation> explain_offline(const OfflineWorld& world, const RequestOptions& options)

@@ -28,6 +28,9 @@ struct OfflineWorld {
 [[nodiscard]] Result<OfflineWorld> load_world(const std::string& policy_file, const std::string& root,
                                               const std::string& simulation, const IdentityOptions& identity);
 
+// One for each pair of ends, with the device.
+[[nodiscard]] Result<std::vector<Request>> requests_of(const OfflineWorld& world, const RequestOptions& options);
+
 // For one pair of ends.
 [[nodiscard]] Result<Explanation> explain_offline(const OfflineWorld& world, const RequestOptions& options);
 // One answer for each pair of ends, which may be why it has no path; an error if none has one. Keys as of QueryPath.

@@ -24,7 +24,7 @@ struct CheckedDevice {
 // What the ports of this host are set to, compared with the policy. It refuses nothing.
 struct CheckedPorts {
     std::vector<std::string> interfaces;    // that were looked at
-    std::vector<std::string> notes;         // what could not be looked at, in words
+    std::vector<std::string> notes;         // what could not be looked at, or cannot be seen, in words
     std::vector<port_lint::Finding> findings;
 };
 

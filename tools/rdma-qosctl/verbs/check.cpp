@@ -1,13 +1,18 @@
 #include "tools/rdma-qosctl/verbs/verb.h"
 
 #include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/file.h"
 #include "lib/base/text.h"
 #include "lib/base/try.h"
 #include "lib/dcb/port.h"
@@ -22,7 +27,10 @@
 #include "policy/match/resolve.h"
 #include "policy/model/lower.h"
 #include "tools/rdma-qosctl/offline/files.h"
+#include "tools/rdma-qosctl/offline/kernel_traffic.h"
+#include "tools/rdma-qosctl/offline/other_end.h"
 #include "tools/rdma-qosctl/offline/port_demands.h"
+#include "tools/rdma-qosctl/offline/port_watch.h"
 #include "tools/rdma-qosctl/offline/targets.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
@@ -36,7 +44,9 @@ struct CheckOptions {
     PolicyFiles policy;
     std::string devices_file;    // of simulated devices
     bool offline = false;
-    bool host = false;    // look at the ports of this host, too
+    bool host = false;                 // look at the ports of this host, too
+    std::vector<std::string> peers;    // files that say how ports of other hosts are set
+    unsigned watch = 0;                // seconds
 };
 
 void add_options(CLI::App& command, CheckOptions& options)
@@ -45,7 +55,16 @@ void add_options(CLI::App& command, CheckOptions& options)
     command.add_option("--devices", options.devices_file, "Check against the devices of this file")
         ->type_name("FILE.yaml");
     command.add_flag("--offline", options.offline, "Do not ask the daemon for its devices");
-    command.add_flag("--host", options.host, "Also compare the traffic classes of this host's ports with the policy");
+    auto* host = command.add_flag("--host", options.host,
+                                  "Also compare the traffic classes of this host's ports with the policy");
+    command.add_option("--peer", options.peers, "And with those of another host: its `rdma-qosctl devices --json`")
+        ->type_name("FILE.json")
+        ->allow_extra_args(false)
+        ->needs(host);
+    command.add_option("--watch", options.watch, "Watch for so long who sets the ports again and again")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(1U, 3600U))
+        ->needs(host);
 }
 
 struct Chosen {
@@ -137,13 +156,69 @@ void append_untold(Diagnostics& diagnostics, const Diagnostics& warnings)
     }
 }
 
+void append_new(std::vector<std::string>& notes, const std::vector<std::string>& more)
+{
+    for (const std::string& note : more) {
+        if (std::ranges::find(notes, note) == notes.end()) {
+            notes.push_back(note);
+        }
+    }
+}
+
+// What is asked of all ports alike.
+struct PortQuestion {
+    std::string root;    // "/"
+    std::vector<port_lint::OtherEnd> other_ends;
+    std::chrono::seconds watch{};
+};
+
+Result<PortQuestion> question_of(const Context& context, const CheckOptions& options)
+{
+    PortQuestion question{context.root.empty() ? "/" : context.root, {}, std::chrono::seconds(options.watch)};
+    for (const std::string& file : options.peers) {
+        const std::string text = TRY(read_regular_file(file, kLargestOtherEnd));
+        for (auto& end : TRY(other_ends_of(text, file))) {
+            question.other_ends.push_back(std::move(end));
+        }
+    }
+    return question;
+}
+
+std::optional<std::map<std::string, port_lint::Rewrites>> watched_ports(const PortQuestion& question,
+                                                                        CheckedPorts& checked)
+{
+    if (question.watch == std::chrono::seconds(0)) {
+        return std::nullopt;
+    }
+    auto rewrites = watch_ports(question.watch);
+    if (!rewrites) {
+        checked.notes.push_back(fmt::format("who sets the ports cannot be seen: {}", to_string(rewrites.error())));
+        return std::nullopt;
+    }
+    return std::move(*rewrites);
+}
+
+// Those on InfiniBand have nothing that could be looked at, but for what the policy says.
+void add_infiniband_ports(const Policy& policy, const std::string& root, std::vector<port_lint::Interface>& host)
+{
+    for (auto& found : port_lint::find_infiniband_ports(root)) {
+        DeviceNames names = names_of_port(found);
+        names.link_layer = LinkLayer::InfiniBand;
+        set_demands(found.interface, policy, names);
+        host.push_back(std::move(found.interface));
+    }
+}
+
 // The kernel tells everybody; without a daemon.
-CheckedPorts check_ports(const Policy& policy, const std::string& root)
+CheckedPorts check_ports(const Policy& policy, const Matcher& matcher, const PortQuestion& question)
 {
     CheckedPorts checked;
     std::vector<port_lint::Interface> host;
+    std::vector<std::string> unseen;
+    const auto loaded = loaded_protocols(question.root);
+    const auto rewrites = watched_ports(question, checked);
     dcb::KernelTransport kernel;
-    for (auto& found : port_lint::find_ports(root.empty() ? "/" : root)) {
+    for (auto& found : port_lint::find_ports(question.root)) {
         port_lint::Interface& port = found.interface;
         auto settings = dcb::read_port(kernel, port.name);
         if (!settings) {
@@ -152,11 +227,24 @@ CheckedPorts check_ports(const Policy& policy, const std::string& root)
         }
         port.settings = std::move(*settings);
         port.rdma.sent = port_lint::sent_bytes(port_bytes::read_counters(port.name));
-        set_demands(port, policy, names_of_port(found));
+        const DeviceNames names = names_of_port(found);
+        set_demands(port, policy, names);
+        Request from_here;
+        from_here.device = names;
+        const auto traffic = kernel_traffic(matcher, from_here, loaded);
+        port.kernel_traffic = by_default_of_port(traffic);
+        append_new(unseen, unseen_marks(traffic));
+        port.other_ends = question.other_ends;
+        if (rewrites) {
+            const auto seen = rewrites->find(port.name);
+            port.rewrites = seen == rewrites->end() ? port_lint::Rewrites{} : seen->second;
+        }
         checked.interfaces.push_back(port.name);
         host.push_back(std::move(port));
     }
+    add_infiniband_ports(policy, question.root, host);
     checked.findings = port_lint::lint(host);
+    append_new(checked.notes, unseen);
     return checked;
 }
 
@@ -203,7 +291,7 @@ Result<CheckReport> make_report(const Context& context, const CheckOptions& opti
     report.diagnostics.append(warnings_of_marks(*policy.value, names));
     report.unresolved = matcher.groups().unresolved;
     if (options.host) {
-        report.ports = check_ports(*policy.value, context.root);
+        report.ports = check_ports(*policy.value, matcher, TRY(question_of(context, options)));
     }
     return report;
 }
@@ -224,6 +312,7 @@ extern const Verb kCheckVerb{
     .examples = "  rdma-qosctl check                              the host's files, with drop-ins\n"
                 "  rdma-qosctl check policy.yaml                  an edit, before it is installed\n"
                 "  rdma-qosctl check --host                       and how this host's ports are set\n"
+                "  rdma-qosctl check --host --peer storage7.json  and those of another host\n"
                 "  rdma-qosctl check --devices devices.yaml new.yaml",
     .paged = true,
     .prepare = with_options<CheckOptions, add_options, check>,
