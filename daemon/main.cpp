@@ -153,11 +153,13 @@ int run(const Options& options, const Clock& clock, EndInTime& end)
         of_service.watch_host = [&loop, &clock](HostNewsHandler news) {
             return watch_queue_pairs(loop, clock, std::move(news));
         };
-        of_service.port_kernel = host_ports();
+        const auto ports = std::make_shared<HostPorts>();
+        of_service.port_kernel = ports;
         of_service.read_interface = port_bytes::read_counters;
-        of_service.watch_ports = [&loop](std::function<void(const PortNotice&)> take) {
-            return watch_host_ports(loop, std::move(take));
+        of_service.watch_ports = [&loop, ports](std::function<void(const PortNotice&)> take) {
+            return watch_host_ports(loop, ports, std::move(take));
         };
+        of_service.why_ports_cannot_be_set = [] { return why_ports_cannot_be_set(); };
         of_service.watch_end = [&loop](std::shared_ptr<const Identity> process, std::function<void()> ended) {
             return watch_end(loop, std::move(process), std::move(ended));
         };

@@ -287,6 +287,16 @@ api::Port to_record(const PortStatus& port)
     if (port.last_change) {
         record.last_change = {seconds(port.last_change->at), port.last_change->by};
     }
+    if (const PortCare& care = port.care; care.keeping != PortKeeping::Off) {
+        auto& said = record.care.emplace();
+        said.keeping = to_string(care.keeping);
+        said.reason = care.reason;
+        said.repairs = care.repairs;
+        said.notes = care.notes;
+        if (care.drift) {
+            said.drift = {seconds(care.drift->at), care.drift->by, care.drift->what};
+        }
+    }
     return record;
 }
 

@@ -121,6 +121,16 @@ api::DevicePlan to_record(const DevicePlan& plan)
     }
     record.link_speed = plan.link_speed;
     record.rates = plan.rates;
+    if (plan.port) {
+        auto& port = record.port.emplace();
+        port.netdev = plan.port->netdev;
+        port.classes = plan.port->classes;
+        for (const auto& [words, disruption] : plan.port->steps) {
+            port.steps.push_back({words, disruption});
+        }
+        port.findings = plan.port->findings;
+        port.notes = plan.port->notes;
+    }
     return record;
 }
 
@@ -223,13 +233,16 @@ std::vector<api::StateFailure> to_record(const std::map<std::string, std::string
 std::vector<api::Drift> to_record(const std::vector<DeviceDrift>& results)
 {
     std::vector<api::Drift> records;
-    for (const auto& [device, drifts, failures] : results) {
+    for (const auto& [device, drifts, failures, port] : results) {
         for (const auto& drift : drifts) {
             records.push_back(
                 {device, drift.path.text(), std::string(to_string(drift.kind)), drift.expected, drift.found});
         }
         for (const auto& failure : failures) {
             records.push_back(to_drift(device, failure));
+        }
+        for (const auto& step : port ? port->steps : std::vector<std::string>()) {
+            records.push_back({device, port->netdev, "port-classes", step, "not so"});
         }
     }
     return records;

@@ -439,6 +439,29 @@ void write_port_classes(Text& text, const Metrics& metrics)
             text.sample(labels, bytes_per_second(*each.max_rate));
         }
     });
+    const auto each_kept = [&](auto PortKeepingMetrics::*value) {
+        for (const auto& device : metrics.devices) {
+            if (device.port_keeping) {
+                text.sample({{"device", device.device}}, *device.port_keeping.*value);
+            }
+        }
+    };
+    text.family(
+        {"rdmaqos_port_classes_kept", Type::Gauge,
+         "1: the traffic classes of the port were as the policy asks when they were read last; absent for a port "
+         "that the daemon does not set."});
+    each_kept(&PortKeepingMetrics::is_kept);
+    text.family({"rdmaqos_port_classes_failed", Type::Gauge,
+                 "1: the driver has refused traffic classes that the policy asks for, or to put back what was there "
+                 "before."});
+    each_kept(&PortKeepingMetrics::is_failed);
+    text.family({"rdmaqos_port_classes_stopped", Type::Gauge,
+                 "1: something else sets the traffic classes of the port, too, and the daemon has stopped setting "
+                 "them."});
+    each_kept(&PortKeepingMetrics::is_stopped);
+    text.family({"rdmaqos_port_classes_repairs_total", Type::Counter,
+                 "How often the daemon put back what something else had written to the traffic classes of the port."});
+    each_kept(&PortKeepingMetrics::repairs);
 }
 
 // Of the network interfaces; nothing of those that do not count so.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,10 +74,17 @@ struct PlannedChange {
 // "create /bulk: the device is full (tried 2 times)"
 [[nodiscard]] std::string to_sentence(const ElementFailure& failure);
 
+// What would have to be done to the traffic classes of a port, a phrase each.
+struct PortDifference {
+    std::string netdev;
+    std::vector<std::string> steps;
+};
+
 struct DeviceDrift {
     std::string device;
     std::vector<Drift> drifts;
     std::vector<ElementFailure> failures{};    // what differs from the policy because it could not be written or read
+    std::optional<PortDifference> port{};      // empty: its traffic classes are as they should be
 };
 
 struct DeviceFailure {

@@ -77,6 +77,14 @@ struct LevelMetrics {
     std::optional<LevelMarks> marks{};    // empty: it has no DSCP, or no queue pairs here
 };
 
+// What the daemon does about the traffic classes of a port.
+struct PortKeepingMetrics {
+    bool is_kept = false;       // as the policy asks
+    bool is_failed = false;     // a write was refused
+    bool is_stopped = false;    // others write, too
+    std::uint64_t repairs = 0;
+};
+
 struct DeviceMetrics {
     std::string device;    // "mlx5_0/1"
     bool up = false;
@@ -108,6 +116,7 @@ struct DeviceMetrics {
     std::map<std::string, LevelMetrics> levels;          // of the running policy
     std::optional<dcb::PortSettings> port_settings{};    // empty: they are not known
     std::optional<port_bytes::PortBytes> traffic{};      // by priority; empty: it is not known
+    std::optional<PortKeepingMetrics> port_keeping{};    // empty: the daemon does not set its traffic classes
 };
 
 // A property of a level that has another value for a while.

@@ -1,10 +1,11 @@
-// What is known of the traffic classes of a device's port.
+// What is known of the traffic classes of a device's port, and what is done about them.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "daemon/model/metrics.h"
 #include "lib/dcb/port_settings.h"
@@ -28,6 +29,54 @@ struct PortChange {
     friend bool operator==(const PortChange&, const PortChange&) = default;
 };
 
+// What somebody else has written to a port that the daemon keeps.
+struct PortDrift {
+    WallTime at{};       // by the kernel's notification, or when it was read
+    std::string by;      // as far as the kernel says it
+    std::string what;    // "weights: class 0 100 %, maps DSCP 26 to priority 3"
+
+    friend bool operator==(const PortDrift&, const PortDrift&) = default;
+};
+
+enum class PortKeeping : std::uint8_t {
+    Off,          // the daemon does not set it, and nothing of it is there
+    Pending,      // not looked at yet, or being set
+    Kept,         // as the policy asks, when it was read last
+    LeftAlone,    // the policy asks nothing that this port can have, or the tree divides it
+    Waiting,      // a write was not taken; it is tried again
+    Failed,       // a write was not taken, and is not tried again by itself
+    Stopped,      // others write, too; nothing is written any more
+};
+[[nodiscard]] std::string_view to_string(PortKeeping keeping);
+
+struct PortCare {
+    PortKeeping keeping = PortKeeping::Off;
+    std::string reason{};    // a sentence: LeftAlone, Waiting, Failed, Stopped; and of Pending, if there is one
+    std::uint64_t repairs = 0;
+    std::optional<PortDrift> drift{};    // the last one
+    // What of the policy the port cannot have, and what else may set it: sentences.
+    std::vector<std::string> notes{};
+
+    friend bool operator==(const PortCare&, const PortCare&) = default;
+};
+
+// What a policy would mean for a port.
+struct PortPlanStep {
+    std::string words;         // "maps DSCP 10 to priority 3"
+    std::string disruption;    // "takes the link down and up"; empty: none
+
+    friend bool operator==(const PortPlanStep&, const PortPlanStep&) = default;
+};
+struct PortPlan {
+    std::string netdev;
+    std::string classes;    // a table, before and after; empty: the daemon would set none
+    std::vector<PortPlanStep> steps;
+    std::vector<std::string> findings;    // what of the policy the port cannot have
+    std::vector<std::string> notes;       // what else an administrator should know
+
+    friend bool operator==(const PortPlan&, const PortPlan&) = default;
+};
+
 struct PortStatus {
     PortReading reading = PortReading::Off;
     std::string reason{};            // a sentence, when None or Failed
@@ -36,6 +85,8 @@ struct PortStatus {
     dcb::PortSettings settings{};    // when Read
     WallTime read_at{};              // when Read
     std::optional<PortChange> last_change{};
+    std::vector<std::string> owners{};    // PortAnswer::owners, when Read
+    PortCare care{};
 
     friend bool operator==(const PortStatus&, const PortStatus&) = default;
 };

@@ -11,6 +11,7 @@
 
 #include "daemon/model/device_status.h"
 #include "daemon/model/level_loss.h"
+#include "daemon/model/port_status.h"
 #include "daemon/model/session.h"
 #include "lib/base/diagnostic.h"
 #include "lib/model/busy_rates.h"
@@ -60,6 +61,8 @@ struct DevicePlan {
     // Of classes and responders, when everything is busy. Empty where shares do not hold between processes.
     std::map<ElementPath, BusyRate> rates;
     Bandwidth link_speed;
+    // The traffic classes of its port; empty: the daemon would leave them as they are.
+    std::optional<PortPlan> port{};
 };
 
 // Queue pairs of a session that get another level or leaf; none: the session itself gets another level.

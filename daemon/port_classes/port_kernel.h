@@ -5,15 +5,26 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "lib/base/result.h"
+#include "lib/dcb/port.h"
 #include "lib/dcb/port_settings.h"
 
 namespace rdmaqos {
 
+// The capability is not in the unit: nobody needs it who does not let the daemon set ports.
+inline constexpr const char* kHowToAllowPorts =
+    "`install -D -m 644 /usr/share/rdma-qos/port-classes.conf "
+    "/etc/systemd/system/rdma-qosd.service.d/port-classes.conf && systemctl daemon-reload && systemctl restart "
+    "rdma-qosd` gives it this capability; `port-classes: report` needs none";
+
 struct PortAnswer {
     std::string driver;    // of the network interface: "mlx5_core"; empty: not known
     dcb::PortSettings settings;
+    std::vector<std::string> owners{};    // what else may set them, a sentence each
+
+    friend bool operator==(const PortAnswer&, const PortAnswer&) = default;
 };
 
 // Used on a thread that may wait: one call at a time.
@@ -22,9 +33,11 @@ public:
     virtual ~PortKernel() = default;
     // Unsupported: the driver has no traffic classes.
     [[nodiscard]] virtual Result<PortAnswer> read(const std::string& netdev) = 0;
+    // One after the other; stops behind the first that is not taken (dcb::write_port).
+    [[nodiscard]] virtual dcb::WriteReport write(const std::string& netdev, const std::vector<dcb::Write>& writes) = 0;
 };
 
-// The traffic classes of a network interface were written.
+// The traffic classes of a network interface were written, by somebody else than us.
 struct PortNotice {
     std::string netdev;    // empty: notices were lost, so that it may be any
     std::string by;        // "the driver or its firmware"; empty: notices were lost

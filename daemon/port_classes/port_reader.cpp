@@ -8,8 +8,9 @@
 
 namespace rdmaqos {
 
-PortReader::PortReader(Executor& loop, PortClassesOptions options, std::function<void(const std::string& key)> changed)
-    : loop_(loop), options_(std::move(options)), changed_(std::move(changed)), calls_(loop)
+PortReader::PortReader(Executor& loop, PortClassesOptions options, ForKey changed, ForKey was_read)
+    : loop_(loop), options_(std::move(options)), changed_(std::move(changed)), was_read_(std::move(was_read)),
+      calls_(loop)
 {
 }
 
@@ -107,29 +108,39 @@ void PortReader::read_soon(const std::string& key, Port& port, Duration delay)
     }
 }
 
-void PortReader::read(const std::string& key)
+void PortReader::read_now(const std::string& key)
 {
-    Port& port = ports_.at(key);
+    if (const auto found = ports_.find(key); found != ports_.end() && !found->second.netdev.empty()) {
+        found->second.settling = nullptr;
+        read_soon(key, found->second, Duration::zero());
+    }
+}
+
+bool PortReader::is_busy(const std::string& key) const
+{
+    const auto found = ports_.find(key);
+    return found != ports_.end() && (found->second.number != 0 || found->second.settling);
+}
+
+void PortReader::occupy(const std::string& key, Port& port, std::chrono::seconds patience)
+{
     port.settling = nullptr;
     port.number = ++last_number_;
-    port.patience = loop_.after(kPatience, [this, key] {
+    port.patience = loop_.after(patience, [this, key, patience] {
         Port& silent = ports_.at(key);
         silent.patience = nullptr;
         PortStatus status = silent.status;
         status.reading = PortReading::Failed;
-        status.reason = fmt::format("the kernel has not answered for {} s", kPatience.count());
+        status.reason = fmt::format("the kernel has not answered for {} s", patience.count());
         set_status(key, silent, std::move(status));
     });
-    calls_.run(
-        worker_, [kernel = options_.kernel, netdev = port.netdev] { return kernel->read(netdev); },
-        [this, key, number = port.number](const Result<PortAnswer>& answer) { take_answer(key, number, answer); });
 }
 
-void PortReader::take_answer(const std::string& key, std::uint64_t number, const Result<PortAnswer>& answer)
+PortReader::Port* PortReader::finished(const std::string& key, std::uint64_t number)
 {
     const auto found = ports_.find(key);
     if (found == ports_.end() || found->second.number != number) {
-        return;    // it went away, or has another interface
+        return nullptr;    // it went away, or has another interface
     }
     Port& port = found->second;
     port.number = 0;
@@ -137,6 +148,85 @@ void PortReader::take_answer(const std::string& key, std::uint64_t number, const
     if (std::exchange(port.due_again, false)) {
         read_soon(key, port, kSettle);
     }
+    return &port;
+}
+
+void PortReader::read(const std::string& key)
+{
+    Port& port = ports_.at(key);
+    occupy(key, port, kPatience);
+    calls_.run(
+        worker_, [kernel = options_.kernel, netdev = port.netdev] { return kernel->read(netdev); },
+        [this, key, number = port.number](const Result<PortAnswer>& answer) { take_answer(key, number, answer); });
+}
+
+void PortReader::look_aside(const std::string& key, LoopCallback<void(const Result<PortAnswer>&)> done)
+{
+    calls_.run(
+        worker_, [kernel = options_.kernel, netdev = ports_.at(key).netdev] { return kernel->read(netdev); },
+        [done = std::move(done)](const Result<PortAnswer>& answer) { done(answer); });
+}
+
+void PortReader::write(const std::string& key, std::vector<dcb::Write> writes,
+                       LoopCallback<void(const Result<dcb::WriteReport>&)> done)
+{
+    Port& port = ports_.at(key);
+    port.due_again = port.settling != nullptr;    // of what comes from others
+    occupy(key, port, kPatienceWithWrites);
+    calls_.run(
+        worker_,
+        [kernel = options_.kernel, netdev = port.netdev, writes = std::move(writes)] {
+            return kernel->write(netdev, writes);
+        },
+        [this, key, number = port.number, done = std::move(done)](const Result<dcb::WriteReport>& report) {
+            if (Port* written = finished(key, number)) {
+                take_written(key, *written, report);
+                done(report);
+            }
+        });
+}
+
+void PortReader::work(const std::string& key, std::function<Result<void>()> work,
+                      LoopCallback<void(const Result<void>&)> done)
+{
+    Port& port = ports_.at(key);
+    port.due_again = port.settling != nullptr;
+    occupy(key, port, kPatienceWithWrites);
+    calls_.run(worker_, std::move(work),
+               [this, key, number = port.number, done = std::move(done)](const Result<void>& result) {
+                   if (finished(key, number) != nullptr) {
+                       done(result);
+                   }
+               });
+}
+
+void PortReader::take_written(const std::string& key, Port& port, const Result<dcb::WriteReport>& report)
+{
+    if (!report || !report->now) {
+        PortStatus status = port.status;
+        status.reading = PortReading::Failed;
+        status.reason = to_string(report ? report->now.error() : report.error());
+        set_status(key, port, std::move(status));
+        return;
+    }
+    PortStatus status = port.status;
+    status.reading = PortReading::Read;
+    status.reason.clear();
+    if (status.settings != *report->now) {
+        status.last_change = PortChange{options_.wall_clock(), "rdma-qosd"};
+    }
+    status.settings = *report->now;
+    status.read_at = options_.wall_clock();
+    set_status(key, port, std::move(status));
+}
+
+void PortReader::take_answer(const std::string& key, std::uint64_t number, const Result<PortAnswer>& answer)
+{
+    Port* const found = finished(key, number);
+    if (found == nullptr) {
+        return;
+    }
+    Port& port = *found;
     PortStatus status;
     status.netdev = port.netdev;
     status.last_change = port.status.last_change;
@@ -144,6 +234,7 @@ void PortReader::take_answer(const std::string& key, std::uint64_t number, const
         status.reading = PortReading::Read;
         status.driver = answer->driver;
         status.settings = answer->settings;
+        status.owners = answer->owners;
         status.read_at = options_.wall_clock();
     } else {
         const bool has_none = answer.error().code == ErrorCode::Unsupported;
@@ -151,6 +242,9 @@ void PortReader::take_answer(const std::string& key, std::uint64_t number, const
         status.reason = to_string(answer.error());
     }
     set_status(key, port, std::move(status));
+    if (was_read_) {
+        was_read_(key);
+    }
 }
 
 void PortReader::set_status(const std::string& key, Port& port, PortStatus status)

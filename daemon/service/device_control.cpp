@@ -158,9 +158,16 @@ void DeviceControl::switch_devices(const std::vector<ManagedDevice*>& which, boo
     for (ManagedDevice* device : which) {
         log(LogLevel::Notice, {{"DEVICE", device->key()}}, "{}: {}", device->key(), off ? "disabled" : "enabled");
         all->expect(device->key());
-        device->set_disabled(off, [results, all, key = device->key()](DeviceReconcile result) {
-            results->push_back(std::move(result));
-            all->came(key);
+        device->set_disabled(off, [this, off, results, all, key = device->key()](DeviceReconcile result) {
+            auto done = [this, results, all, key, result = std::move(result)] {
+                results->push_back(with_port(result));
+                all->came(key);
+            };
+            if (off) {
+                ports_.bring(key, std::move(done));
+            } else {
+                ports_.begin_again(key, std::move(done));
+            }
         });
     }
     all->expect(kStateFile);
@@ -315,9 +322,17 @@ void DeviceControl::drain_and_remove(const std::string& key, std::uint32_t attem
             return;
         }
         log_left(result, "is released");
-        devices_.closing[key] = names_of(drained->info());
-        remove(key, [this, result = std::move(result), results, all] { finish_release(result, results, all); });
-        context_.notify([](ServiceObserver& observer) { observer.released_changed(); });
+        ports_.let_go(key, [this, key, result = std::move(result), results, all] {
+            const ManagedDevice* still = devices_.find(key);
+            const DeviceReconcile done = with_port(result);
+            if (still == nullptr) {
+                finish_release(done, results, all);
+                return;
+            }
+            devices_.closing[key] = names_of(still->info());
+            remove(key, [this, done, results, all] { finish_release(done, results, all); });
+            context_.notify([](ServiceObserver& observer) { observer.released_changed(); });
+        });
     });
 }
 
@@ -348,6 +363,14 @@ void DeviceControl::finish_release(DeviceReconcile result, const Results& result
     devices_.closing.erase(key);
     results->push_back(std::move(result));
     all->came(key);
+}
+
+DeviceReconcile DeviceControl::with_port(DeviceReconcile result) const
+{
+    if (auto failure = ports_.failure(result.device)) {
+        result.failures.push_back(std::move(*failure));
+    }
+    return result;
 }
 
 void DeviceControl::save_released()
@@ -407,10 +430,12 @@ void DeviceControl::reconcile(const std::string& device, Reconciled done)
     });
     for (ManagedDevice* each : *devices) {
         all->expect(each->key());
-        each->reconcile_now([results, all](DeviceReconcile result) {
+        each->reconcile_now([this, results, all](DeviceReconcile result) {
             const std::string key = result.device;
-            results->push_back(std::move(result));
-            all->came(key);
+            ports_.begin_again(key, [this, key, results, all, result = std::move(result)] {
+                results->push_back(with_port(result));
+                all->came(key);
+            });
         });
     }
     all->within(context_.executor, kPatienceWithDevices);
@@ -454,6 +479,15 @@ void DeviceControl::verify(const std::string& device, Callback<std::vector<Devic
             if (result) {
                 found->drifts.push_back(std::move(*result));
             } else if (!found->error) {
+                found->error = result.error();
+            }
+            all->came(key);
+        });
+        all->expect(each->key());
+        ports_.compare(each->key(), [this, found, all, key = each->key()](Result<std::vector<std::string>> result) {
+            if (result && !result->empty()) {
+                found->drifts.push_back({key, {}, {}, PortDifference{ports_.status(key).netdev, std::move(*result)}});
+            } else if (!result && !found->error) {
                 found->error = result.error();
             }
             all->came(key);

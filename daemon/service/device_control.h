@@ -14,6 +14,7 @@
 #include "daemon/service/context.h"
 #include "daemon/service/device_table.h"
 #include "daemon/service/grants.h"
+#include "daemon/service/managed_ports.h"
 #include "daemon/service/policy_changes.h"
 #include "daemon/service/policy_in_force.h"
 
@@ -28,8 +29,8 @@ public:
 
     // All must outlive it.
     DeviceControl(ServiceContext& context, const PolicyInForce& policy, DeviceTable& devices, Grants& grants,
-                  PolicyChanges& changes, DeviceListener& listener)
-        : context_(context), policy_(policy), devices_(devices), grants_(grants), changes_(changes),
+                  PolicyChanges& changes, ManagedPorts& ports, DeviceListener& listener)
+        : context_(context), policy_(policy), devices_(devices), grants_(grants), changes_(changes), ports_(ports),
           listener_(listener), awaited_(context)
     {
     }
@@ -97,6 +98,8 @@ private:
     // Drains, so many times if need be, and removes; then the part `key` of `all` has come.
     void drain_and_remove(const std::string& key, std::uint32_t attempts, const Results& results,
                           const std::shared_ptr<Gathering>& all);
+    // With what its port could not be brought to.
+    [[nodiscard]] DeviceReconcile with_port(DeviceReconcile result) const;
     // So that the next daemon leaves them alone, too.
     void save_released();
     void finish_release(DeviceReconcile result, const Results& results, const std::shared_ptr<Gathering>& all);
@@ -106,6 +109,7 @@ private:
     DeviceTable& devices_;
     Grants& grants_;
     PolicyChanges& changes_;
+    ManagedPorts& ports_;
     DeviceListener& listener_;
     AwaitedDevices awaited_;
     std::map<std::string, std::unique_ptr<Timer>> releasing_;    // by key; the pause before the next attempt

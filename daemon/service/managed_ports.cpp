@@ -1,13 +1,32 @@
 #include "daemon/service/managed_ports.h"
 
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "daemon/device/device_names.h"
+#include "daemon/service/port_records.h"
+#include "lib/base/log.h"
+#include "policy/model/port_class_requests.h"
+
 namespace rdmaqos {
 
 ManagedPorts::ManagedPorts(ServiceContext& context, const PolicyInForce& policy, const DeviceTable& devices)
     : context_(context), policy_(policy), devices_(devices),
-      classes_(context.executor, {context.options.port_kernel, context.options.watch_ports, context.options.wall_clock},
-               [&context](const std::string& key) {
-                   context.notify([&](ServiceObserver& observer) { observer.device_changed(key); });
-               }),
+      classes_(
+          context.executor, context.clock,
+          {context.options.port_kernel, context.options.watch_ports, context.options.wall_clock},
+          [root = context.options.root](const PortRecords& records) { return save_port_records(root, records); },
+          [&context](const Result<void>& saved) {
+              context.note_state(kPortRecordsFile,
+                                 saved ? ""
+                                       : fmt::format("what the traffic classes of ports were before will not be known "
+                                                     "after a restart: {}",
+                                                     to_string(saved.error())));
+          },
+          [&context](const std::string& key) {
+              context.notify([&](ServiceObserver& observer) { observer.device_changed(key); });
+          }),
       bytes_(context.executor, context.clock, context.options.wall_clock, context.options.read_interface)
 {
     context_.add_observer(*this);
@@ -18,27 +37,173 @@ ManagedPorts::~ManagedPorts()
     context_.remove_observer(*this);
 }
 
+void ManagedPorts::load()
+{
+    if (std::exchange(is_loaded_, true)) {
+        return;
+    }
+    auto records = load_port_records(context_.options.root);
+    if (records) {
+        classes_.set_records(std::move(*records));
+        return;
+    }
+    const std::string failure = fmt::format("what the traffic classes of ports were before rdma-qosd set them is not "
+                                            "known: {}; what they are now stands for "
+                                            "it",
+                                            to_string(records.error()));
+    log(LogLevel::Error, "{}", failure);
+    context_.note_state(kPortRecordsFile, failure);
+}
+
 void ManagedPorts::policy_changed()
 {
+    load();
     const Settings& settings = policy_.settings();
     classes_.set(settings.port_classes, settings.drift_interval);
     bytes_.set(settings.port_classes != PortClassesSetting::Off);
+    for (const auto& [key, device] : devices_) {
+        follow(key);
+    }
 }
 
 void ManagedPorts::follow(const std::string& key)
 {
     const ManagedDevice* device = devices_.find(key);
-    if (device == nullptr) {
-        return;
+    if (device == nullptr || !is_loaded_) {
+        return;    // before the start, nothing is read
     }
     const DeviceInfo& info = device->info();
+    if (info.link_up && !info.link_speed.is_zero()) {
+        speeds_[key] = info.link_speed;
+    }
+    const std::string id = port_id(id_of(info));
     if (info.link_layer == LinkLayer::InfiniBand) {
-        classes_.follow(key, "", "its link layer is InfiniBand");
+        classes_.follow(key, {id, "", "its link layer is InfiniBand"});
         bytes_.follow(key, "");
     } else {
-        classes_.follow(key, info.netdev, info.netdev.empty() ? "it has no network interface" : "");
+        classes_.follow(key, {id, info.netdev, info.netdev.empty() ? "it has no network interface" : ""});
         bytes_.follow(key, info.netdev);
     }
+    take_wish(*device);
+}
+
+void ManagedPorts::take_wish(const ManagedDevice& device)
+{
+    const std::string& key = device.key();
+    Asked asked{policy_.policy(),
+                policy_.settings().port_classes,
+                policy_.settings().mode,
+                device.info(),
+                device.attach_report().mode,
+                device.attach_report().postponed,
+                device.held_back(),
+                let_go_.contains(key)};
+    if (const auto before = asked_.find(key); before != asked_.end() && before->second == asked) {
+        return;
+    }
+    asked_.insert_or_assign(key, std::move(asked));
+    std::optional<PortWish> wish;
+    if (!let_go_.contains(key)) {
+        wish = wish_for(device, policy_.policy().get(), policy_.settings());
+    }
+    if (wish && !wish->requests.children.empty() && device.attach_report().postponed) {
+        classes_.hold(key);    // who divides is found out before the first element is made
+    } else {
+        classes_.take_wish(key, std::move(wish));
+    }
+}
+
+std::optional<PortWish> ManagedPorts::wish_for(const ManagedDevice& device, const Policy* policy,
+                                               const Settings& settings) const
+{
+    const DeviceInfo& info = device.info();
+    if (settings.port_classes != PortClassesSetting::Manage || settings.mode == Mode::Monitor || policy == nullptr ||
+        device.held_back() || info.netdev.empty() || info.link_layer == LinkLayer::InfiniBand) {
+        return std::nullopt;
+    }
+    PortWish wish;
+    const auto speed = speeds_.find(device.key());
+    if (speed != speeds_.end()) {
+        wish.options.link_speed = speed->second;
+    } else if (!info.link_speed.is_zero()) {
+        wish.options.link_speed = info.link_speed;
+    }
+    wish.options.division = device.attach_report().mode == AttachMode::Shared ? port_classes::Division::ByTree
+                                                                              : port_classes::Division::ByClasses;
+    wish.options.notifications = port_classes::Notifications{};
+    DeviceNames names = names_of(info);
+    if (names.link_speed.is_zero() && speed != speeds_.end()) {
+        names.link_speed = speed->second;    // a link that is down asks for nothing else than when it was up
+    }
+    wish.requests = port_class_requests(*policy, names, wish.options.link_speed);
+    return wish;
+}
+
+std::optional<PortPlan> ManagedPorts::plan_of(const std::string& key, const Policy& policy,
+                                              const Settings& settings) const
+{
+    const ManagedDevice* device = devices_.find(key);
+    if (device == nullptr) {
+        return std::nullopt;
+    }
+    const auto wish = wish_for(*device, &policy, settings);
+    auto plan = classes_.plan_of(key, wish);
+    const bool says_something = plan && (wish || !plan->steps.empty());
+    return says_something ? std::move(plan) : std::nullopt;
+}
+
+std::optional<ElementFailure> ManagedPorts::failure(const std::string& key) const
+{
+    const PortCare care = classes_.status(key).care;
+    if (care.keeping != PortKeeping::Waiting && care.keeping != PortKeeping::Failed &&
+        care.keeping != PortKeeping::Stopped) {
+        return std::nullopt;
+    }
+    return ElementFailure{{}, "port-classes", {ErrorCode::DeviceFailed, 0, care.reason}, 1};
+}
+
+void ManagedPorts::bring(const std::string& key, LoopCallback<void()> done)
+{
+    load();
+    classes_.set(policy_.settings().port_classes, policy_.settings().drift_interval);
+    follow(key);
+    classes_.when_at_rest(key, std::move(done));
+}
+
+void ManagedPorts::resume_all()
+{
+    for (const auto& [key, device] : devices_) {
+        classes_.resume(key);
+    }
+}
+
+void ManagedPorts::begin_again(const std::string& key, LoopCallback<void()> done)
+{
+    classes_.resume(key);
+    bring(key, std::move(done));
+}
+
+void ManagedPorts::let_go(const std::string& key, LoopCallback<void()> done)
+{
+    if (devices_.contains(key)) {
+        let_go_.insert(key);
+        follow(key);
+    }
+    classes_.when_at_rest(key, std::move(done));
+}
+
+void ManagedPorts::device_removed(const std::string& key)
+{
+    let_go_.erase(key);
+    speeds_.erase(key);
+    asked_.erase(key);
+    classes_.forget(key);
+    bytes_.forget(key);
+}
+
+void ManagedPorts::device_was_reset(const std::string& key)
+{
+    classes_.was_reset(key);
 }
 
 }    // namespace rdmaqos

@@ -131,11 +131,18 @@ Metrics MetricsCollector::all() const
         if (const auto port = ports_.find(key); port != ports_.end()) {
             all.devices.back().port = port->second;
         }
-        if (PortStatus status = managed_ports_.status(key); status.reading == PortReading::Read) {
+        PortStatus status = managed_ports_.status(key);
+        if (status.reading == PortReading::Read) {
             all.devices.back().port_settings = std::move(status.settings);
         }
         if (const auto traffic = managed_ports_.traffic(key)) {
             all.devices.back().traffic = traffic->total;
+        }
+        if (const PortKeeping keeping = status.care.keeping;
+            keeping != PortKeeping::Off && keeping != PortKeeping::LeftAlone) {
+            all.devices.back().port_keeping = PortKeepingMetrics{
+                keeping == PortKeeping::Kept, keeping == PortKeeping::Failed || keeping == PortKeeping::Waiting,
+                keeping == PortKeeping::Stopped, status.care.repairs};
         }
     }
     return all;

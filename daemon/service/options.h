@@ -33,6 +33,8 @@ struct ServiceOptions {
     WatchPorts watch_ports = {};
     // What their network interfaces count; empty: nothing.
     ReadInterface read_interface = {};
+    // Why traffic classes of ports cannot be set (`port-classes: manage`): a sentence; empty: they can.
+    std::function<std::string()> why_ports_cannot_be_set = {};
 };
 
 }    // namespace rdmaqos

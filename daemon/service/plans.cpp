@@ -103,12 +103,20 @@ void Plans::plan(std::optional<std::shared_ptr<const SourceFile>> policy, Accoun
             if (const auto& staged = plan->tried->staged) {
                 plan->draft.report.accepted = staged->is_accepted();
                 plan->draft.report.refusal = why_refused({}, staged->findings);
+                plan_ports(*plan->tried, plan->draft.report);
             } else {
                 plan->draft.report.refusal = why_refused(plan->draft.report.diagnostics, {});
             }
             ask_devices(std::move(plan->draft), std::move(done));
             context_.loader.discard(std::move(plan->tried));
         });
+}
+
+void Plans::plan_ports(const Tried& tried, PlanReport& report) const
+{
+    for (DevicePlan& plan : report.devices) {
+        plan.port = ports_.plan_of(plan.device, *tried.staged->rules.policy, *tried.loaded.settings.value);
+    }
 }
 
 // What each device has, and what would have to be done to it.

@@ -20,8 +20,8 @@ class Plans {
 public:
     // All must outlive it.
     Plans(ServiceContext& context, const PolicyInForce& policy, const DeviceTable& devices,
-          const PolicyChanges& changes)
-        : context_(context), policy_(policy), devices_(devices), changes_(changes)
+          const PolicyChanges& changes, const ManagedPorts& ports)
+        : context_(context), policy_(policy), devices_(devices), changes_(changes), ports_(ports)
     {
     }
 
@@ -33,6 +33,8 @@ public:
 private:
     // May this user have a policy read now, the host's (null) or this one?
     [[nodiscard]] Result<void> may_read(Account account, const SourceFile* text) const;
+    // What the policy that is tried would mean for their ports.
+    void plan_ports(const Tried& tried, PlanReport& report) const;
     void ask_devices(PlanDraft draft, Callback<PlanReport> done);
     void plan_from_memory(DevicePlan& plan, const DesiredState& desired) const;
 
@@ -40,6 +42,7 @@ private:
     const PolicyInForce& policy_;
     const DeviceTable& devices_;
     const PolicyChanges& changes_;
+    const ManagedPorts& ports_;
 };
 
 }    // namespace rdmaqos

@@ -66,8 +66,12 @@ std::vector<std::uint64_t> PolicyChanges::scene_mark() const
 
 Reading PolicyChanges::reading(std::shared_ptr<const SourceFile> text) const
 {
-    return {context_.options.root, context_.options.names, context_.options.wall_clock(), std::move(text),
-            policy_.settings(),    policy_.rules().fabric, scene(Books::Copied)};
+    Reading reading{context_.options.root, context_.options.names, context_.options.wall_clock(), std::move(text),
+                    policy_.settings(),    policy_.rules().fabric, scene(Books::Copied)};
+    if (context_.options.why_ports_cannot_be_set) {
+        reading.why_ports_cannot_be_set = context_.options.why_ports_cannot_be_set();
+    }
+    return reading;
 }
 
 void PolicyChanges::test_devices(const Rules& rules, const Settings& settings, LoopCallback<void()> done)
@@ -116,8 +120,8 @@ void PolicyChanges::take_rules(Staged staged, Gathering::Done done)
     });
     for (auto& staged_device : staged.devices) {
         all->expect(staged_device.key);
-        devices_.at(staged_device.key).adopt(std::move(staged_device.book), [all, key = staged_device.key] {
-            all->came(key);
+        devices_.at(staged_device.key).adopt(std::move(staged_device.book), [this, all, key = staged_device.key] {
+            ports_.bring(key, [all, key] { all->came(key); });
         });
     }
     all->within(context_.executor, kPatienceWithDevices);

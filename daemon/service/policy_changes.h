@@ -11,6 +11,7 @@
 #include "daemon/service/context.h"
 #include "daemon/service/device_table.h"
 #include "daemon/service/grants.h"
+#include "daemon/service/managed_ports.h"
 #include "daemon/service/policy_in_force.h"
 #include "daemon/service/session_table.h"
 #include "daemon/service/staging.h"
@@ -21,8 +22,8 @@ class PolicyChanges {
 public:
     // All must outlive it.
     PolicyChanges(ServiceContext& context, PolicyInForce& policy, const DeviceTable& devices, SessionTable& sessions,
-                  Grants& grants)
-        : context_(context), policy_(policy), devices_(devices), sessions_(sessions), grants_(grants)
+                  Grants& grants, ManagedPorts& ports)
+        : context_(context), policy_(policy), devices_(devices), sessions_(sessions), grants_(grants), ports_(ports)
     {
     }
 
@@ -57,6 +58,7 @@ private:
     const DeviceTable& devices_;
     SessionTable& sessions_;
     Grants& grants_;
+    ManagedPorts& ports_;
     std::unique_ptr<Timer> resolving_;    // ports changed: groups are looked up when it ends
 };
 

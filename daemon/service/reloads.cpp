@@ -55,6 +55,15 @@ void Reloads::read_files()
     }
     if (loaded.settings.value) {
         policy_.set_settings(*loaded.settings.value);
+        if (context_.options.why_ports_cannot_be_set) {
+            // The other settings are in force; ports are reported only, and the start is one with an error.
+            check_privilege(loaded.settings, context_.options.why_ports_cannot_be_set());
+            if (!loaded.settings.value) {
+                Settings without = policy_.settings();
+                without.port_classes = PortClassesSetting::Report;
+                policy_.set_settings(without);
+            }
+        }
         sessions_.limits.set_limits(policy_.settings().limits);
     }
     if (auto disabled = load_disabled(context_.options.root)) {
@@ -360,6 +369,7 @@ void Reloads::commit(Staged staged, const Tried& tried, ReloadOutcome outcome)
         outcome.changed_files = differing_files(*policy_.policy(), *loaded.policy.value);
     }
     if (!tried.is_refresh) {
+        ports_.resume_all();
         policy_.set_fabric_stamp(loaded.fabric_stamp);
         if (!std::exchange(policy_.fabric_diagnostics, {}).empty()) {
             context_.notify([](ServiceObserver& observer) { observer.fabric_changed(); });
@@ -427,6 +437,9 @@ std::vector<DeviceFailure> Reloads::failures_but_of(const Gathering::Missing& mi
         }
         for (auto& failure : open_failures(*snapshot)) {
             failures.push_back({key, std::move(failure)});
+        }
+        if (auto failure = ports_.failure(key)) {
+            failures.push_back({key, std::move(*failure)});
         }
     }
     return failures;

@@ -11,6 +11,7 @@
 #include "daemon/device/schedule_spec.h"
 #include "daemon/service/context.h"
 #include "daemon/service/device_table.h"
+#include "daemon/service/managed_ports.h"
 #include "daemon/service/policy_changes.h"
 #include "daemon/service/policy_in_force.h"
 #include "daemon/service/tally.h"
@@ -22,9 +23,9 @@ class Reloads {
 public:
     // All must outlive it.
     Reloads(ServiceContext& context, PolicyInForce& policy, DeviceTable& devices, SessionTable& sessions,
-            PolicyChanges& changes, Tally& tally, TrialInForce& trial)
-        : context_(context), policy_(policy), devices_(devices), sessions_(sessions), changes_(changes), tally_(tally),
-          trial_(trial)
+            PolicyChanges& changes, ManagedPorts& ports, Tally& tally, TrialInForce& trial)
+        : context_(context), policy_(policy), devices_(devices), sessions_(sessions), changes_(changes), ports_(ports),
+          tally_(tally), trial_(trial)
     {
     }
 
@@ -98,6 +99,7 @@ private:
     DeviceTable& devices_;
     SessionTable& sessions_;
     PolicyChanges& changes_;
+    ManagedPorts& ports_;
     Tally& tally_;
     TrialInForce& trial_;
     // What was read first, until start() has tried it.

@@ -51,6 +51,7 @@ struct Service::Parts final : DeviceListener {
     }
     void device_was_reset(const std::string& device, const std::vector<SessionId>& affected) override
     {
+        ports.device_was_reset(device);
         calls.device_was_reset(device, affected);
     }
     void device_removed_itself(const std::string& device) override { control.remove_soon(device); }
@@ -72,21 +73,21 @@ struct Service::Parts final : DeviceListener {
     TrialInForce trial{context};
     DeviceTable devices;
     SessionTable sessions;
+    ManagedPorts ports{context, policy, devices};
     // What is done with it.
     Grants grants{context, devices, sessions};
     AdoptionVerdicts verdicts;
     HostView host{context, devices, sessions, verdicts};
-    PolicyChanges changes{context, policy, devices, sessions, grants};
-    Reloads reloads{context, policy, devices, sessions, changes, tally, trial};
+    PolicyChanges changes{context, policy, devices, sessions, grants, ports};
+    Reloads reloads{context, policy, devices, sessions, changes, ports, tally, trial};
     Trials trials{context, policy, trial, reloads};
     TransientEnds transient_ends{context, policy, reloads};
-    Plans plans{context, policy, devices, changes};
+    Plans plans{context, policy, devices, changes, ports};
     FabricUpkeep fabric{context, policy, changes};
-    DeviceControl control{context, policy, devices, grants, changes, *this};
+    DeviceControl control{context, policy, devices, grants, changes, ports, *this};
     SessionCalls calls{context, policy, devices, sessions, grants, tally};
     Adoption adoption{context, policy, devices, sessions, calls, verdicts};
     ProgramEnds ends{context, sessions, calls};
-    ManagedPorts ports{context, policy, devices};
     // What is said of it.
     SessionReports reports{policy, devices, sessions, grants, host};
     PathQueries paths{policy, devices, calls};
@@ -114,6 +115,10 @@ void Service::shutdown(EndOfService how, LoopCallback<void()> done)
     parts_->context.shutting_down = true;
     const auto all = Gathering::begin([done = std::move(done)](const Gathering::Missing&) { done(); });
     for (const auto& [key, device] : parts_->devices) {
+        if (how == EndOfService::Stop) {
+            all->expect(key);
+            parts_->ports.let_go(key, [all, key = key] { all->came(key); });
+        }
         all->expect(key);
         if (how == EndOfService::Restart && device->can_be_handed_over()) {
             device->hand_over([all, key = key] { all->came(key); });

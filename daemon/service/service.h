@@ -47,8 +47,8 @@ class UidLimits;
 struct ServiceContext;
 
 enum class EndOfService : std::uint8_t {
-    Stop,       // devices are emptied
-    Restart,    // what can be handed over to the next daemon stays; other devices are emptied
+    Stop,       // devices are emptied, and ports put back
+    Restart,    // what can be handed over to the next daemon stays, and ports do; other devices are emptied
 };
 
 class Service {

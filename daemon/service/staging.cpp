@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "daemon/port_classes/port_kernel.h"
 #include "daemon/service/lost_levels.h"
 #include "lib/base/file.h"
 #include "lib/model/busy_rates.h"
@@ -148,6 +149,15 @@ Loaded load_files(const std::filesystem::path& root, const NameService& names,
             std::move(policy), std::move(transient_files)};
 }
 
+void check_privilege(ReadResult<Settings>& settings, const std::string& why_ports_cannot_be_set)
+{
+    if (settings.value && settings.value->port_classes == PortClassesSetting::Manage &&
+        !why_ports_cannot_be_set.empty()) {
+        settings.diagnostics.error({}, "`port-classes: manage`: " + why_ports_cannot_be_set).hint = kHowToAllowPorts;
+        settings.value = nullptr;
+    }
+}
+
 Rules make_rules(std::shared_ptr<const Policy> policy, std::shared_ptr<const Fabric> fabric,
                  const std::vector<LocalPort>& ports)
 {
@@ -261,6 +271,7 @@ std::shared_ptr<Tried> read_and_stage(const Reading& reading)
         loaded.policy = read_running_policy(reading.root, *reading.running, reading.names, *loaded.fabric.value);
     } else {
         loaded = load_files(reading.root, reading.names, reading.now, reading.main_file);
+        check_privilege(loaded.settings, reading.why_ports_cannot_be_set);
     }
     if (reading.main_file) {
         tried->main_file_before = revision_of_main_file(reading.root);

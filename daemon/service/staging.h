@@ -81,6 +81,10 @@ struct Loaded {
                                 std::chrono::system_clock::time_point now,
                                 const std::shared_ptr<const SourceFile>& main_file = nullptr);
 
+// `port-classes: manage` is an error in settings that were read if ports cannot be set, for this reason; empty: they
+// can.
+void check_privilege(ReadResult<Settings>& settings, const std::string& why_ports_cannot_be_set);
+
 // What a policy is tried on.
 struct Scene {
     struct Party {
@@ -154,6 +158,8 @@ struct Reading {
     std::optional<SourceFiles> running = {};
     // A trial begins, in place of this revision; empty: of another trial, or none begins.
     std::string before_trial = {};
+    // As ServiceOptions::why_ports_cannot_be_set says.
+    std::string why_ports_cannot_be_set = {};
 };
 
 struct Tried {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -138,6 +139,44 @@ struct Table<Finding> {
     };
 };
 
+// What would be done to the traffic classes of a port.
+struct PortStep {
+    std::string words{};
+    std::string disruption{};
+};
+
+template <>
+struct Table<PortStep> {
+    static constexpr auto keys = std::tuple{
+        key<&PortStep::words>("message", "\"maps DSCP 10 to priority 3\""),
+        key_unless_empty<&PortStep::disruption>("disruption",
+                                                "what traffic would notice: \"takes the link down and up\""),
+    };
+};
+
+struct PortPlan {
+    std::string netdev{};
+    std::string classes{};
+    std::vector<PortStep> steps{};
+    std::vector<std::string> findings{};
+    std::vector<std::string> notes{};
+
+    [[nodiscard]] bool empty() const { return netdev.empty(); }
+};
+
+template <>
+struct Table<PortPlan> {
+    using P = PortPlan;
+    static constexpr auto keys = std::tuple{
+        key<&P::netdev>("netdev"),
+        key_unless_empty<&P::classes>("classes", "a table for people: each class in use, before and after; absent: the "
+                                                 "daemon would set none"),
+        key<&P::steps>("steps", "in this order"),
+        key_unless_empty<&P::findings>("findings", "what of the policy the port cannot have: a sentence each"),
+        key_unless_empty<&P::notes>("notes", "what else an administrator should know: a sentence each"),
+    };
+};
+
 // What would be done to a device.
 struct DevicePlan {
     std::string device;
@@ -145,6 +184,7 @@ struct DevicePlan {
     std::vector<Finding> findings;
     Bandwidth link_speed;
     std::map<ElementPath, BusyRate> rates;    // of classes and responders
+    std::optional<PortPlan> port{};
 };
 
 template <>
@@ -161,6 +201,9 @@ struct Table<DevicePlan> {
         key<&P::findings>("findings", "as of Reload, for this device"),
         key<&P::link_speed>("link-speed", "kbit/s"),
         key<&P::rates>("rates", "what each class gets when all are backlogged; empty in attach mode `per-process`"),
+        key<&P::port>("port-classes",
+                      "what would become of the [traffic classes](#plan-of-a-port) of its port; absent: "
+                      "the daemon would leave them as they are"),
     };
 };
 

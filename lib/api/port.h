@@ -94,6 +94,49 @@ struct Table<PortChange> {
     };
 };
 
+// What somebody else has written to a port that the daemon keeps.
+struct PortDrift {
+    std::uint64_t at = 0;
+    std::string by{};
+    std::string what{};
+};
+
+template <>
+struct Table<PortDrift> {
+    using D = PortDrift;
+    static constexpr auto keys = std::tuple{
+        key<&D::at>("at", "seconds since 1970"),
+        key<&D::by>("by", "who, as far as the kernel's notification tells: words for people"),
+        key<&D::what>("what", "was written: words for people"),
+    };
+};
+
+// What the daemon does about the traffic classes of a port.
+struct PortCare {
+    std::string keeping{};
+    std::string reason{};
+    std::uint64_t repairs = 0;
+    std::optional<PortDrift> drift{};
+    std::vector<std::string> notes{};
+};
+
+template <>
+struct Table<PortCare> {
+    using C = PortCare;
+    static constexpr auto keys = std::tuple{
+        key<&C::keeping>("state",
+                         "`pending`: not looked at yet, or being set; `kept`: as the policy asks, when it was read "
+                         "last; `left-alone`: the policy asks nothing that the port can have, or the tree divides it; "
+                         "`waiting`: a write was refused, and is tried again; `failed`: a write was refused; "
+                         "`stopped`: others write, too, and nothing is written any more"),
+        key_unless_empty<&C::reason>("reason", "why it is not `kept`"),
+        key<&C::repairs>("repairs", "how often what others wrote was put back"),
+        key<&C::drift>("drift", "what [others wrote](#drift-of-a-port) last; absent: nothing"),
+        key_unless_empty<&C::notes>("notes", "what of the policy the port cannot have, and what else may set it: a "
+                                             "sentence each"),
+    };
+};
+
 struct Port {
     std::string state{};     // "off", "none", "pending", "read", "failed"; empty: an older daemon
     std::string reason{};    // a sentence, of "none" and "failed"
@@ -110,6 +153,7 @@ struct Port {
     std::optional<std::uint32_t> buffers_total{};
     std::optional<std::uint64_t> read_at{};
     std::optional<PortChange> last_change{};
+    std::optional<PortCare> care{};    // empty: the daemon does not set it
 };
 
 template <>
@@ -139,12 +183,14 @@ struct Table<Port> {
         key<&P::last_change>("last-change",
                              "the last [change](#change-of-a-port) since the daemon runs, if the kernel has "
                              "notified of one"),
+        key<&P::care>("management", "what the daemon [does about it](#management-of-a-port), with `port-classes: "
+                                    "manage` and while something of the daemon's is on it"),
     };
 };
 
 inline constexpr std::string_view kPortRead = "read";
 
-// What was read, into the record: everything but state, reason, netdev, driver, read_at and last_change.
+// What was read, into the record: everything but state, reason, netdev, driver, read_at, last_change and care.
 void set_settings(Port& port, const dcb::PortSettings& settings);
 // The way back; empty unless it was read. What a newer daemon says in words that this version does not know is left
 // out.

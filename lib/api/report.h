@@ -337,12 +337,13 @@ template <>
 struct Table<Drift> {
     static constexpr auto keys = std::tuple{
         key<&Drift::device>("device", "name/port"),
-        key<&Drift::path>("path", "of the element"),
+        key<&Drift::path>("path", "of the element; of `port-classes`: the network interface"),
         key<&Drift::kind>("kind",
                           "`missing`, `share`, `max-rate`, `parent`, `kind`; `unknown`: rdma-qosd has elements on the "
                           "device that nothing uses; `unreadable`: drift cannot be seen, because the "
                           "device does not say what was written; `not-written`: the device refused it or has no room "
-                          "for it, and `found` says why"),
+                          "for it, and `found` says why; `port-classes`: the port's traffic classes are not as they "
+                          "should be, and `expected` is a step that would mend it"),
         key<&Drift::expected>("expected", "in words"),
         key<&Drift::found>("found", "in words"),
     };

@@ -37,6 +37,9 @@ enum class LogEvent : std::uint8_t {
     DaemonReady,
     DaemonStopping,
     ManagementCall,
+    PortClassesSet,
+    PortClassesRefused,
+    PortClassesStopped,
 };
 
 struct LogEventRow {
@@ -84,6 +87,11 @@ inline constexpr std::array kLogEvents{
     LogEventRow{LogEvent::DaemonReady, "daemon-ready", "cc1f46b66c4f4e66b6403cd493f3baff", log_rules::kUnlimited},
     LogEventRow{LogEvent::DaemonStopping, "daemon-stopping", "513fd8f9ccfb4b3e892339f1c25287fb", log_rules::kUnlimited},
     LogEventRow{LogEvent::ManagementCall, "management-call", "5c0f2b7e9a1d4f63b8e7d20c94a6f1e3", log_rules::kUnlimited},
+    LogEventRow{LogEvent::PortClassesSet, "port-classes-set", "b552bb63cd8049a2808ec69de9d0c951", log_rules::kNews},
+    LogEventRow{LogEvent::PortClassesRefused, "port-classes-refused", "a2bcfecf6b4d4782a8c0541fc9e655bf",
+                log_rules::kLasting},
+    LogEventRow{LogEvent::PortClassesStopped, "port-classes-stopped", "88a30651978f46f9aec63afac8cf179d",
+                log_rules::kFailure},
 };
 
 // Null: None.

@@ -27,6 +27,7 @@ std::uint32_t random_beginning()
 KernelTransport::KernelTransport() : first_(random_beginning())
 {
     connection_.continue_after(first_);
+    last_ = first_;
 }
 
 tl::expected<std::vector<std::uint8_t>, int> KernelTransport::ask(std::uint16_t type,
@@ -37,6 +38,7 @@ tl::expected<std::vector<std::uint8_t>, int> KernelTransport::ask(std::uint16_t 
             return tl::unexpected(error);
         }
     }
+    last_ = connection_.sequence() + 1;    // before anybody can be notified of it
     if (const int error = connection_.ask(type, 0, request); error != 0) {
         return tl::unexpected(error);
     }
@@ -59,7 +61,7 @@ tl::expected<std::vector<std::uint8_t>, int> KernelTransport::ask(std::uint16_t 
 
 bool KernelTransport::has_sent(std::uint32_t sequence) const
 {
-    return sequence - first_ - 1 < connection_.sequence() - first_;
+    return sequence - first_ - 1 < last_.load() - first_;
 }
 
 }    // namespace rdmaqos::dcb

@@ -1,6 +1,7 @@
 // The seam to the kernel's DCB netlink: a question and its answer. The tests have one with a driver behind it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -10,7 +11,7 @@
 
 namespace rdmaqos::dcb {
 
-// Not thread-safe.
+// Not thread-safe, but for has_sent().
 class Transport {
 public:
     virtual ~Transport() = default;
@@ -21,7 +22,7 @@ public:
     ask(std::uint16_t type, const std::vector<std::uint8_t>& request) = 0;
 
     // Whether a request that was sent by this transport had this sequence number. The kernel repeats it in the
-    // notification of what the request changed.
+    // notification of what the request changed. From any thread.
     [[nodiscard]] virtual bool has_sent(std::uint32_t sequence) const = 0;
 };
 
@@ -39,7 +40,8 @@ public:
 
 private:
     netlink::Connection connection_;
-    std::uint32_t first_;    // sequence numbers begin behind it
+    std::uint32_t first_;                  // sequence numbers begin behind it
+    std::atomic<std::uint32_t> last_{};    // that was sent, or is being sent
 };
 
 }    // namespace rdmaqos::dcb

@@ -70,7 +70,7 @@ inline constexpr std::array<Choice<AttachModeSetting>, 4> kAttachModes{{{"auto",
 inline constexpr std::array<Choice<CapMode>, 2> kCapModes{{{"whole", CapMode::Whole}, {"divide", CapMode::Divide}}};
 inline constexpr std::array<Choice<Unregistered>, 3> kUnregistered{
     {{"ignore", Unregistered::Ignore}, {"count", Unregistered::Count}, {"adopt", Unregistered::Adopt}}};
-inline constexpr std::array<Choice<PortClassesSetting>, 2> kPortClasses{
-    {{"off", PortClassesSetting::Off}, {"report", PortClassesSetting::Report}}};
+inline constexpr std::array<Choice<PortClassesSetting>, 3> kPortClasses{
+    {{"off", PortClassesSetting::Off}, {"report", PortClassesSetting::Report}, {"manage", PortClassesSetting::Manage}}};
 
 }    // namespace rdmaqos::keys

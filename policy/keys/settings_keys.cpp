@@ -40,7 +40,8 @@ constexpr std::array kSettingsKeys{
         "Queue pairs of programs that do not register: not looked at, counted and listed, or also taken into the tree.",
         "count"},
     Key{"port-classes", one_of(kWordsOf<kPortClasses>),
-        "The traffic classes of Ethernet ports (DCB, ETS): not looked at, or read and reported; nothing is written.",
+        "The traffic classes of Ethernet ports (DCB, ETS): not looked at, read and reported, or set as the policy "
+        "asks.",
         "report"},
     Key{"drift-interval", between(Kind::Duration, kSecond, 24 * kHour),
         "How often elements are read back and repaired, 1s to 24h: `60s`, `5min`.", "60s"},

@@ -16,8 +16,8 @@ enum class AttachModeSetting : std::uint8_t { Automatic, Shared, PerProcess, Non
 enum class CapMode : std::uint8_t { Whole, Divide };
 // Queue pairs of programs that do not register: not looked at, counted and listed, or also taken into the tree.
 enum class Unregistered : std::uint8_t { Ignore, Count, Adopt };
-// The traffic classes of Ethernet ports (lib/dcb): not looked at, or read and reported.
-enum class PortClassesSetting : std::uint8_t { Off, Report };
+// The traffic classes of Ethernet ports (lib/dcb): not looked at, read and reported, or also set as the policy asks.
+enum class PortClassesSetting : std::uint8_t { Off, Report, Manage };
 
 struct Limits {
     std::uint32_t sessions_per_uid = 4096;

@@ -9,6 +9,9 @@
 #include <utility>
 
 #include "daemon/port_classes/port_kernel.h"
+#include "lib/dcb/driver.h"
+#include "lib/port_classes/rules.h"
+#include "lib/port_classes/steps.h"
 
 namespace rdmaqos::test {
 
@@ -32,7 +35,77 @@ public:
         if (found == settings_.end()) {
             return fail(ErrorCode::Unsupported, "its driver has no DCB");
         }
-        return PortAnswer{"mlx5_core", found->second};
+        return PortAnswer{driver_, found->second, {}};
+    }
+
+    // As the driver of the row does, with the next refusal, if there is one.
+    dcb::WriteReport write(const std::string& netdev, const std::vector<dcb::Write>& writes) override
+    {
+        const auto wait = [&] {
+            const std::lock_guard lock(mutex_);
+            return before_write_;
+        }();
+        if (wait) {
+            wait();
+        }
+        const std::lock_guard lock(mutex_);
+        const auto found = settings_.find(netdev);
+        if (found == settings_.end()) {
+            return {{}, fail(ErrorCode::DeviceGone, "there is no such interface")};
+        }
+        dcb::WriteReport report{{}, found->second};
+        const auto rules = port_classes::rules_of(dcb::find_driver(driver_));
+        bool stopped = false;
+        for (const dcb::Write& write : writes) {
+            dcb::Written part{write, dcb::WriteEnd::NotTried, 0, {}};
+            if (!stopped) {
+                ++writes_[netdev];
+                if (refusals_ > 0 && --refusals_before_ < 0) {
+                    --refusals_;
+                    stopped = true;
+                    part.end = dcb::WriteEnd::Refused;
+                    part.error = refusal_;
+                    part.message = netdev + ": refused by the test";
+                } else {
+                    part.end = dcb::WriteEnd::Taken;
+                    found->second = port_classes::after(found->second, write, rules);
+                }
+            }
+            report.parts.push_back(std::move(part));
+        }
+        report.now = found->second;
+        return report;
+    }
+
+    [[nodiscard]] dcb::PortSettings settings(const std::string& netdev)
+    {
+        const std::lock_guard lock(mutex_);
+        return settings_[netdev];
+    }
+    void set_driver(const std::string& driver)
+    {
+        const std::lock_guard lock(mutex_);
+        driver_ = driver;
+    }
+    // Of the writes behind the next `before` ones, so many are refused.
+    void refuse(int before, int count, int error)
+    {
+        const std::lock_guard lock(mutex_);
+        refusals_before_ = before;
+        refusals_ = count;
+        refusal_ = error;
+    }
+    // Called on the thread that writes, before the first of a list.
+    void set_before_write(std::function<void()> before_write)
+    {
+        const std::lock_guard lock(mutex_);
+        before_write_ = std::move(before_write);
+    }
+    // Single writes, refused ones included.
+    [[nodiscard]] int writes(const std::string& netdev)
+    {
+        const std::lock_guard lock(mutex_);
+        return writes_[netdev];
     }
 
     void set(const std::string& netdev, dcb::PortSettings settings)
@@ -80,8 +153,14 @@ private:
     std::mutex mutex_;
     std::map<std::string, dcb::PortSettings> settings_;
     std::map<std::string, int> reads_;
+    std::map<std::string, int> writes_;
+    std::string driver_ = "mlx5_core";
+    int refusals_before_ = 0;
+    int refusals_ = 0;
+    int refusal_ = 0;
     std::optional<Error> error_;
     std::function<void()> before_answer_;
+    std::function<void()> before_write_;
     std::weak_ptr<std::function<void(const PortNotice&)>> watcher_;
 };
 

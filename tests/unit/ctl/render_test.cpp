@@ -353,7 +353,7 @@ TEST(Render, Drift)
     const api::Drift share{"mlx5_0/1", "/bulk", "share", "30", "31"};
     const api::Drift missing{"mlx5_0/1", "/tenants/rpc", "missing", "node", ""};
     expect_golden("ctl/drift.txt", render_drift({share, missing}, Colour::Off));
-    EXPECT_EQ(render_drift({}, Colour::Off), "no drift: every element is as written\n");
+    EXPECT_EQ(render_drift({}, Colour::Off), "no drift: everything is as written\n");
 }
 
 struct SignalCase {

@@ -81,6 +81,7 @@ DeviceMetrics busy_device()
     device.traffic->rdma_received = 25;
     device.port_settings = test::three_classes();
     device.port_settings->ets->classes = 4;
+    device.port_keeping = PortKeepingMetrics{.is_kept = true, .is_failed = false, .is_stopped = false, .repairs = 2};
     return device;
 }
 

@@ -1,9 +1,12 @@
 // Service: the traffic classes of ports, which are read and reported.
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 
 #include <gmock/gmock.h>
 
 #include "daemon/service/managed_ports.h"
+#include "lib/base/file.h"
 #include "tests/support/fake_ports.h"
 #include "tests/support/service_fixture.h"
 
@@ -144,6 +147,334 @@ TEST_F(ServicePorts, AreInTheMetrics)
     loop.advance(1s);
     ASSERT_TRUE(loop.run_until([&] { return metrics.has_value(); }));
     EXPECT_EQ(metrics->devices.at(0).port_settings, test::three_classes());
+}
+
+// With `port-classes: manage`: the policy's classes are on the port.
+class ManagedServicePorts : public ServicePorts {
+protected:
+    static std::string two(int share)
+    {
+        return "version: 1\nqos-levels:\n  - {name: DEFAULT, sl: 0}\n"
+               "  - {name: rpc, traffic-class: 104, schedule: {share: " +
+               std::to_string(share) +
+               "}}\n"
+               "  - {name: bulk, traffic-class: 40, schedule: {share: 30}}\n";
+    }
+    static constexpr const char* kManage = "version: 1\nport-classes: manage\n";
+
+    void SetUp() override
+    {
+        ServicePorts::SetUp();
+        policy(two(70));
+        settings(kManage);
+    }
+    void begin_with(AttachMode mode = AttachMode::PerProcess)
+    {
+        begin();
+        add_port(mode);
+        rest();
+    }
+    void add_port(AttachMode mode = AttachMode::PerProcess)
+    {
+        devices = 0;    // the same one
+        DeviceInfo info = new_device("mlx5_0");
+        info.netdev = "eth0";
+        service->device_control().add(
+            std::make_unique<ModelBackend>(info, default_capabilities(), nullptr, mode, false));
+    }
+    // What is due, and what follows from it.
+    void rest()
+    {
+        for (int i = 0; i < 6; ++i) {
+            loop.advance(PortReader::kSettle);
+            loop.run_until_rest();
+        }
+    }
+    template <typename T, typename Call>
+    Result<T> wait_for(Call call)
+    {
+        std::optional<Result<T>> got;
+        call([&got](Result<T> result) { got.emplace(std::move(result)); });
+        EXPECT_TRUE(loop.run_until([&] {
+            loop.advance(1ms);
+            return got.has_value();
+        }));
+        return got ? std::move(*got) : fail(ErrorCode::Timeout, "no answer");
+    }
+    ReloadOutcome reload_now()
+    {
+        return *wait_for<ReloadOutcome>([&](auto done) { service->reloads().reload(std::move(done)); });
+    }
+    Result<std::vector<DeviceReconcile>> disable()
+    {
+        return wait_for<std::vector<DeviceReconcile>>(
+            [&](auto done) { service->device_control().disable("mlx5_0", std::move(done)); });
+    }
+    Result<std::vector<DeviceReconcile>> enable()
+    {
+        return wait_for<std::vector<DeviceReconcile>>(
+            [&](auto done) { service->device_control().enable("mlx5_0", std::move(done)); });
+    }
+    void other_writes()
+    {
+        auto other = ports->settings("eth0");
+        std::erase_if(other.apps, [](const dcb::AppEntry& entry) { return entry.protocol == 26; });
+        other.apps.push_back({dcb::Selector::Dscp, 26, 5});
+        std::ranges::sort(other.apps);
+        ports->set("eth0", other);
+        ports->notify({"eth0", "the tool dcb"});
+        rest();
+    }
+    void stop(EndOfService how)
+    {
+        bool ended = false;
+        service->shutdown(how, [&ended] { ended = true; });
+        EXPECT_TRUE(loop.run_until([&] {
+            loop.advance(1ms);
+            return ended;
+        }));
+        service->context().remove_observer(*this);
+        service.reset();
+    }
+    [[nodiscard]] PortKeeping keeping() const { return status().care.keeping; }
+    [[nodiscard]] bool has_record() const
+    {
+        const auto text = read_regular_file(root.path() / "var/lib/rdma-qos/port-classes.json", 65536);
+        return text && text->find("before") != std::string::npos;
+    }
+};
+
+TEST_F(ManagedServicePorts, AreSetAndTheRecordIsOnTheDiskBefore)
+{
+    bool had_record = false;
+    ports->set_before_write([&] { had_record = has_record(); });
+    begin_with();
+    EXPECT_EQ(keeping(), PortKeeping::Kept) << status().care.reason;
+    EXPECT_TRUE(had_record);
+    const auto now = ports->settings("eth0");
+    EXPECT_NE(now, test::three_classes());
+    EXPECT_GT(now.ets->traffic_class.at(dcb::class_of_dscp(now, 26)).weight,
+              now.ets->traffic_class.at(dcb::class_of_dscp(now, 10)).weight);
+}
+
+TEST_F(ManagedServicePorts, AreLeftToTheTreeWhereItDivides)
+{
+    begin_with(AttachMode::Shared);
+    EXPECT_EQ(keeping(), PortKeeping::LeftAlone);
+    EXPECT_EQ(ports->writes("eth0"), 0);
+}
+
+TEST_F(ManagedServicePorts, AreNotWrittenAfterARestart)
+{
+    begin_with();
+    const int writes = ports->writes("eth0");
+    EXPECT_GT(writes, 0);
+    service->context().remove_observer(*this);
+    service.reset();    // as if it was killed
+    begin_with();
+    EXPECT_EQ(keeping(), PortKeeping::Kept);
+    EXPECT_EQ(ports->writes("eth0"), writes);
+    disable();
+    EXPECT_EQ(ports->settings("eth0"), test::three_classes()) << "what was there before the first run";
+}
+
+TEST_F(ManagedServicePorts, ArePutBackByDisableAndSetByEnable)
+{
+    begin_with();
+    const auto wanted = ports->settings("eth0");
+    EXPECT_TRUE(disable());
+    EXPECT_EQ(ports->settings("eth0"), test::three_classes()) << "when it is answered";
+    EXPECT_FALSE(has_record());
+    EXPECT_EQ(keeping(), PortKeeping::Off);
+    EXPECT_TRUE(enable());
+    EXPECT_EQ(ports->settings("eth0"), wanted);
+}
+
+TEST_F(ManagedServicePorts, ArePutBackByRelease)
+{
+    begin_with();
+    const auto released = wait_for<std::vector<DeviceReconcile>>(
+        [&](auto done) { service->device_control().release("mlx5_0", std::move(done)); });
+    ASSERT_TRUE(released);
+    EXPECT_TRUE(released->at(0).failures.empty());
+    EXPECT_EQ(ports->settings("eth0"), test::three_classes());
+    EXPECT_FALSE(has_record());
+}
+
+TEST_F(ManagedServicePorts, ArePutBackByOtherSettings)
+{
+    for (const char* text :
+         {"version: 1\n", "version: 1\nport-classes: off\n", "version: 1\nport-classes: manage\nmode: monitor\n"}) {
+        settings(kManage);
+        if (service == nullptr) {
+            begin_with();
+        } else {
+            EXPECT_TRUE(reload_now().accepted);
+        }
+        EXPECT_EQ(keeping(), PortKeeping::Kept) << text;
+        settings(text);
+        EXPECT_TRUE(reload_now().accepted);
+        EXPECT_EQ(ports->settings("eth0"), test::three_classes()) << text;
+        EXPECT_FALSE(has_record()) << text;
+        EXPECT_EQ(keeping(), PortKeeping::Off) << text;
+    }
+}
+
+TEST_F(ManagedServicePorts, ArePutBackWhenTheDaemonStopsAndNotWhenItRestarts)
+{
+    begin_with();
+    const auto wanted = ports->settings("eth0");
+    stop(EndOfService::Restart);
+    EXPECT_EQ(ports->settings("eth0"), wanted);
+    EXPECT_TRUE(has_record());
+    begin_with();
+    stop(EndOfService::Stop);
+    EXPECT_EQ(ports->settings("eth0"), test::three_classes());
+    EXPECT_FALSE(has_record());
+}
+
+TEST_F(ManagedServicePorts, FollowAReload)
+{
+    begin_with();
+    const auto before = ports->settings("eth0");
+    policy(two(10));
+    EXPECT_TRUE(reload_now().accepted);
+    EXPECT_NE(ports->settings("eth0"), before) << "when it is answered";
+    EXPECT_EQ(keeping(), PortKeeping::Kept);
+}
+
+TEST_F(ManagedServicePorts, AreRepairedAndWhoWroteIsNamed)
+{
+    begin_with();
+    const auto wanted = ports->settings("eth0");
+    other_writes();
+    EXPECT_EQ(ports->settings("eth0"), wanted);
+    EXPECT_EQ(status().care.repairs, 1U);
+    ASSERT_TRUE(status().care.drift);
+    EXPECT_EQ(status().care.drift->by, "the tool dcb");
+    EXPECT_THAT(status().care.drift->what, HasSubstr("DSCP 26 to priority 5"));
+}
+
+TEST_F(ManagedServicePorts, AreNotFoughtFor)
+{
+    begin_with();
+    const auto wanted = ports->settings("eth0");
+    for (int i = 0; i < 3; ++i) {
+        other_writes();
+    }
+    EXPECT_EQ(keeping(), PortKeeping::Stopped);
+    EXPECT_NE(ports->settings("eth0"), wanted);
+    EXPECT_THAT(status().care.reason, HasSubstr("the tool dcb"));
+    const ReloadOutcome outcome = reload_now();
+    EXPECT_TRUE(outcome.failures.empty());
+    EXPECT_EQ(keeping(), PortKeeping::Kept) << "a reload begins again";
+    EXPECT_EQ(ports->settings("eth0"), wanted);
+}
+
+TEST_F(ManagedServicePorts, ThatAreRefusedSayItInTheReload)
+{
+    begin_with();
+    ports->refuse(0, 1, EINVAL);
+    policy(two(10));
+    const ReloadOutcome outcome = reload_now();
+    EXPECT_TRUE(outcome.accepted);
+    ASSERT_EQ(outcome.failures.size(), 1U);
+    EXPECT_THAT(outcome.failures[0].failure.error.message, HasSubstr("mlx5_core"));
+    EXPECT_EQ(keeping(), PortKeeping::Failed);
+    EXPECT_TRUE(wait_for<std::vector<DeviceReconcile>>(
+        [&](auto done) { service->device_control().reconcile("mlx5_0", std::move(done)); }));
+    EXPECT_EQ(keeping(), PortKeeping::Kept);
+}
+
+TEST_F(ManagedServicePorts, OfADeviceThatComesBackAreSetAgain)
+{
+    begin_with();
+    const auto wanted = ports->settings("eth0");
+    service->device_control().remove("mlx5_0/1");
+    const int writes = ports->writes("eth0");
+    rest();
+    EXPECT_EQ(ports->writes("eth0"), writes) << "nothing is tried on what is gone";
+    dcb::PortSettings fresh = test::three_classes();
+    fresh.apps.clear();
+    ports->set("eth0", fresh);
+    add_port();
+    rest();
+    EXPECT_EQ(ports->settings("eth0"), wanted);
+    EXPECT_EQ(status().care.repairs, 0U);
+}
+
+TEST_F(ManagedServicePorts, AreInThePlanAndInVerify)
+{
+    settings("version: 1\n");
+    begin_with();
+    settings(kManage);
+    const auto plan = [&] {
+        return wait_for<PlanReport>([&](auto done) { service->plans().plan(std::nullopt, 0, std::move(done)); });
+    };
+    const auto first = plan();
+    ASSERT_TRUE(first);
+    ASSERT_TRUE(first->devices.at(0).port);
+    EXPECT_FALSE(first->devices.at(0).port->steps.empty());
+    EXPECT_THAT(first->devices.at(0).port->classes, HasSubstr("/rpc"));
+    EXPECT_EQ(ports->writes("eth0"), 0);
+    EXPECT_TRUE(reload_now().accepted);
+    EXPECT_TRUE(plan()->devices.at(0).port->steps.empty());
+
+    const auto verify = [&] {
+        return wait_for<std::vector<DeviceDrift>>(
+            [&](auto done) { service->device_control().verify("", std::move(done)); });
+    };
+    const auto differs = [](const std::vector<DeviceDrift>& drifts) {
+        return std::ranges::any_of(drifts, [](const DeviceDrift& drift) { return drift.port.has_value(); });
+    };
+    EXPECT_FALSE(differs(*verify()));
+    ports->set("eth0", test::three_classes());    // without a notice
+    const int writes = ports->writes("eth0");
+    EXPECT_TRUE(differs(*verify()));
+    EXPECT_EQ(ports->writes("eth0"), writes);
+}
+
+TEST_F(ManagedServicePorts, AreTriedAndPutBackWithATrial)
+{
+    begin_with();
+    const auto wanted = ports->settings("eth0");
+    TrialRequest request;
+    request.text = std::make_shared<SourceFile>(SourceFile{std::string(kTriedFile), two(10)});
+    request.timeout = 60s;
+    request.who = process(1);
+    ASSERT_TRUE(
+        wait_for<TrialOutcome>([&](auto done) { service->trials().begin(std::move(request), std::move(done)); }));
+    EXPECT_NE(ports->settings("eth0"), wanted);
+    loop.advance(61s);
+    rest();
+    EXPECT_EQ(ports->settings("eth0"), wanted);
+}
+
+TEST_F(ManagedServicePorts, NeedAPrivilege)
+{
+    settings("version: 1\n");
+    std::string why;
+    const auto usual = more_options;
+    more_options = [&](ServiceOptions& options) {
+        usual(options);
+        options.why_ports_cannot_be_set = [&why] { return why; };
+    };
+    begin_with();
+    settings(kManage);
+    why = "CAP_NET_ADMIN is missing";
+    const ReloadOutcome refused = reload_now();
+    EXPECT_FALSE(refused.accepted);
+    EXPECT_THAT(refused.to_text(), HasSubstr("CAP_NET_ADMIN is missing"));
+    EXPECT_THAT(refused.to_text(), HasSubstr("/usr/share/rdma-qos/port-classes.conf"));
+    EXPECT_EQ(service->in_force().settings().port_classes, PortClassesSetting::Report);
+
+    service->context().remove_observer(*this);
+    service.reset();
+    begin_with();
+    EXPECT_FALSE(started.accepted);
+    EXPECT_NE(service->in_force().policy(), nullptr) << "the policy runs";
+    EXPECT_EQ(service->in_force().settings().port_classes, PortClassesSetting::Report);
+    EXPECT_EQ(ports->writes("eth0"), 0);
 }
 
 }    // namespace

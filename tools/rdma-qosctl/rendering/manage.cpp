@@ -45,7 +45,7 @@ std::string render_switched(const std::vector<api::DeviceResult>& results, std::
 std::string render_drift(const std::vector<api::Drift>& drifts, const Screen& screen)
 {
     if (drifts.empty()) {
-        return styled("no drift: every element is as written", Style::Good, screen) + "\n";
+        return styled("no drift: everything is as written", Style::Good, screen) + "\n";
     }
     using Fit = Table::Fit;
     constexpr auto kLeft = Table::Align::Left;

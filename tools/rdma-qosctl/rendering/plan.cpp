@@ -392,6 +392,26 @@ std::string render_changes(const PlanReport& report, bool verbose, const Screen&
     return text;
 }
 
+// Before and after, and each step with what traffic would notice of it.
+std::string render_port(const api::PortPlan& port, const Screen& screen)
+{
+    std::string text = fmt::format("traffic classes of {}:\n", printable(port.netdev));
+    text += port.classes.empty() ? "" : tree_on(screen, port.classes);
+    text += port.steps.empty() ? "  no step: the port is so already\n" : "";
+    for (const auto& step : port.steps) {
+        const std::string words = printable(
+            step.disruption.empty() ? step.words : fmt::format("{}; this {}", step.words, step.disruption));
+        text += fmt::format("  {}\n", sentence_on(screen, 2, 4, words));
+    }
+    for (const auto& finding : port.findings) {
+        text += labelled("finding:", Style::Warning, finding, screen);
+    }
+    for (const auto& note : port.notes) {
+        text += labelled("note:", Style::Faint, note, screen);
+    }
+    return text;
+}
+
 // What would happen to a device, without its name.
 std::string plan_body(const api::DevicePlan& plan, bool offline, bool verbose, const Screen& screen)
 {
@@ -400,6 +420,9 @@ std::string plan_body(const api::DevicePlan& plan, bool offline, bool verbose, c
     text += render_rates(plan, offline, screen);
     for (const auto& finding : plan.findings) {
         text += labelled("finding:", Style::Warning, finding.message + remark_on(finding), screen);
+    }
+    if (plan.port) {
+        text += render_port(*plan.port, screen);
     }
     return text;
 }

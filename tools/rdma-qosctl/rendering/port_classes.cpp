@@ -32,6 +32,30 @@ std::string heading(const api::Port& port)
     return text;
 }
 
+// What the daemon does about them; empty: nothing.
+std::string management(const api::PortCare& care)
+{
+    const auto because = [&](std::string_view what) {
+        return care.reason.empty() ? std::string(what) : fmt::format("{}: {}", what, care.reason);
+    };
+    std::string text = care.keeping == "kept"         ? "set as the policy asks"
+                       : care.keeping == "left-alone" ? because("left as they are")
+                       : care.keeping == "pending"    ? because("being set")
+                       : care.keeping == "waiting"    ? because("not set yet, tried again")
+                       : care.keeping == "failed"     ? because("not set")
+                       : care.keeping == "stopped"    ? because("not set any more")
+                                                      : because(care.keeping);
+    if (care.repairs > 0) {
+        text += fmt::format("; what others wrote was put back {}", counted(care.repairs, "time"));
+    }
+    if (care.drift && care.keeping != "stopped") {
+        text += fmt::format(", last {} by {}: {}",
+                            utc_text(std::chrono::sys_seconds{std::chrono::seconds(care.drift->at)}), care.drift->by,
+                            care.drift->what);
+    }
+    return text;
+}
+
 }    // namespace
 
 std::string render_port_classes(const DeviceView& device, const std::vector<api::Level>& levels, const Screen& screen)
@@ -45,8 +69,13 @@ std::string render_port_classes(const DeviceView& device, const std::vector<api:
                "\n";
     }
     const auto rows = port_levels(device, levels);
+    const std::string rest = port.care ? sentence_on(screen, 0, 2,
+                                                     printable(fmt::format("traffic classes of {}: {}", port.netdev,
+                                                                           management(*port.care)))) +
+                                             "\n"
+                                       : std::string();
     if (rows.empty()) {
-        return "";
+        return rest;
     }
     Table table({{"LEVEL"},
                  {"DSCP", Align::Right},
@@ -59,7 +88,7 @@ std::string render_port_classes(const DeviceView& device, const std::vector<api:
                    std::to_string(row.priority), std::to_string(row.traffic_class), in_words(row.scheduling),
                    std::string(word_of(row.lossless))});
     }
-    return sentence_on(screen, 0, 2, printable(heading(port))) + "\n" + table.render(screen);
+    return sentence_on(screen, 0, 2, printable(heading(port))) + "\n" + table.render(screen) + rest;
 }
 
 void set_port_classes(Json& of_device, const DeviceView& device, const std::vector<api::Level>& levels)

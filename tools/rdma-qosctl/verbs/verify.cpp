@@ -35,7 +35,7 @@ Result<ExitStatus> verify(const Context& context, const VerifyOptions& options)
 
 extern const Verb kVerifyVerb{
     .name = "verify",
-    .summary = "Read every element back and report drift, without repairing; status 3 if there is any",
+    .summary = "Read elements and port classes back and report drift, without repairing; status 3 if there is any",
     .examples = "  rdma-qosctl verify\n"
                 "  rdma-qosctl verify mlx5_0 || rdma-qosctl reconcile mlx5_0",
     .prepare = with_options<VerifyOptions, add_options, verify>,

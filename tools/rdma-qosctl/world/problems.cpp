@@ -127,6 +127,22 @@ void find_in_port_classes(const DeviceView& device, std::vector<Problem>& proble
                          "by itself",
                          port.netdev)});
     }
+    if (const auto& care = port.care; care && (care->keeping == "failed" || care->keeping == "waiting")) {
+        problems.push_back(
+            {true,
+             fmt::format("{}: the traffic classes of {} are not as they should be: {}", device.key(), port.netdev,
+                         care->reason),
+             care->keeping == "waiting"
+                 ? fmt::format("the daemon tries again; `rdma-qosctl reconcile {}` does it now", device.key())
+                 : fmt::format("`rdma-qosctl reconcile {}` tries again", device.key())});
+    } else if (care && care->keeping == "stopped") {
+        problems.push_back({true, fmt::format("{}: {}", device.key(), care->reason),
+                            fmt::format("end what else sets them, then `rdma-qosctl enable {}`", device.key())});
+    }
+    for (const std::string& note :
+         port.care&& port.care->keeping != "left-alone" ? port.care->notes : std::vector<std::string>()) {
+        problems.push_back({false, fmt::format("{}: {}", device.key(), note), ""});
+    }
     for (const auto& finding : device.lint) {
         std::string advice = finding.command.empty() ? "" : fmt::format("`{}` changes it", finding.command);
         if (!finding.caution.empty()) {

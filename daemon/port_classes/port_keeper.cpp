@@ -1,0 +1,402 @@
+#include "daemon/port_classes/port_keeper.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "lib/base/text.h"
+#include "lib/dcb/driver.h"
+#include "lib/port_classes/render.h"
+#include "policy/model/transient.h"
+
+namespace rdmaqos {
+namespace {
+
+constexpr const char* kHowToTryAgain = "`rdma-qosctl reconcile` or a reload tries again";
+
+// What the steps do, of many only the first ones.
+std::string in_words(const std::vector<port_classes::Step>& steps)
+{
+    constexpr std::size_t kMost = 3;
+    std::vector<std::string> words;
+    for (const auto& step : steps) {
+        if (words.size() == kMost) {
+            words.push_back(fmt::format("and {} more", steps.size() - kMost));
+            break;
+        }
+        words.push_back(step.words);
+    }
+    return fmt::format("{}", fmt::join(words, ", "));
+}
+
+// It depends on what the driver or the firmware does just then; the others say no the next time, too.
+bool may_work_later(const dcb::Written& part)
+{
+    switch (part.end) {
+    case dcb::WriteEnd::Taken:
+    case dcb::WriteEnd::Differs:
+    case dcb::WriteEnd::Unknown:
+    case dcb::WriteEnd::NotTried:
+        return true;
+    case dcb::WriteEnd::Refused:
+    case dcb::WriteEnd::Partly:
+        break;
+    }
+    return part.error == EBUSY || part.error == EAGAIN || part.error == ENETDOWN || part.error == EIO ||
+           part.error == ETIMEDOUT || part.error == ENOMEM || part.error == ENODEV;
+}
+
+}    // namespace
+
+PortKeeper::PortKeeper(std::string netdev, std::optional<port_classes::Record> record)
+    : netdev_(std::move(netdev)), record_(std::move(record)), is_saved_(record_.has_value())
+{
+}
+
+bool PortKeeper::take_wish(std::optional<PortWish> wish)
+{
+    const bool was_held = std::exchange(is_held_, false);
+    if (wish == wish_) {
+        return was_held && (wish_ || record_);
+    }
+    if (!wish || !wish_) {
+        static_cast<void>(resume());    // who no longer writes fights nobody, and who begins has not fought yet
+        drift_.reset();
+    }
+    wish_ = std::move(wish);
+    present_.reset();    // it is read again; and what is being written was for another plan
+    failure_.reset();
+    settled_.reset();
+    is_repair_ = false;
+    return true;
+}
+
+void PortKeeper::hold()
+{
+    is_held_ = true;
+}
+
+bool PortKeeper::resume()
+{
+    const bool has_trouble = failure_ || !stopped_.empty();
+    failure_.reset();
+    stopped_.clear();
+    repairs_.clear();
+    return has_trouble;
+}
+
+void PortKeeper::was_reset()
+{
+    present_.reset();
+    settled_.reset();
+    failure_.reset();
+    is_repair_ = false;
+}
+
+port_classes::Rules PortKeeper::rules() const
+{
+    return port_classes::rules_of(dcb::find_driver(driver_));
+}
+
+// PFC is not ours: as it is now, whoever has set it.
+dcb::PortSettings PortKeeper::before() const
+{
+    dcb::PortSettings before = record_ && record_->driver == driver_ ? record_->before : *present_;
+    before.pfc = present_->pfc;
+    return before;
+}
+
+void PortKeeper::take_reading(const PortAnswer& answer, const std::optional<PortChange>& change, WallTime wall,
+                              TimePoint now)
+{
+    driver_ = answer.driver;
+    present_ = answer.settings;
+    owners_ = answer.owners;
+    if (!settled_ || is_held_ || !stopped_.empty()) {
+        return;
+    }
+    const auto to_repair = port_classes::difference(*present_, *settled_, rules());
+    if (to_repair.empty()) {
+        return;
+    }
+    const std::string what = in_words(port_classes::difference(*settled_, *present_, rules()));
+    drift_ = PortDrift{change ? change->at : wall, change ? change->by : "something that the kernel does not notify of",
+                       what.empty() ? "other settings" : what};
+    settled_.reset();
+    std::erase_if(repairs_, [&](TimePoint at) { return now - at >= kRepairWindow; });
+    const std::string who = fmt::format("{} has changed the traffic classes of {} at {} ({})", drift_->by, netdev_,
+                                        utc_text(std::chrono::floor<std::chrono::seconds>(drift_->at)), drift_->what);
+    if (repairs_.size() < kMostRepairs) {
+        is_repair_ = true;
+        events_.push_back({PortEvent::Kind::Drift, who});
+        return;
+    }
+    is_repair_ = false;
+    stopped_ = fmt::format("{}, after rdma-qosd had put them back {} within a minute; it does not any more. End what "
+                           "sets them, or leave them to it (`port-classes: report`); a reload or `rdma-qosctl enable` "
+                           "begins again",
+                           who, counted(repairs_.size(), "time"));
+    events_.push_back({PortEvent::Kind::Stopped, stopped_});
+}
+
+bool PortKeeper::may_try(TimePoint now) const
+{
+    return !failure_ || (failure_->retry_at && *failure_->retry_at <= now);
+}
+
+std::optional<TimePoint> PortKeeper::retry_at() const
+{
+    return failure_ ? failure_->retry_at : std::nullopt;
+}
+
+void PortKeeper::drop_record_of_other_driver()
+{
+    if (!record_ || record_->driver == driver_) {
+        return;
+    }
+    events_.push_back({PortEvent::Kind::NotPutBack,
+                       fmt::format("what the traffic classes of {} were before is not put back: it is of the driver "
+                                   "{}, and now the driver is {}",
+                                   netdev_, record_->driver, driver_.empty() ? "not known" : driver_)});
+    record_.reset();
+}
+
+PortJob PortKeeper::next(TimePoint now)
+{
+    if (is_held_ || !present_) {
+        return {};
+    }
+    const bool had_saved_record = record_.has_value() && is_saved_;
+    drop_record_of_other_driver();
+    if (had_saved_record && !record_) {
+        is_saved_ = false;
+        return {PortJob::Kind::Forget};
+    }
+    plan_ = {};
+    if (wish_) {
+        plan_ = port_classes::plan(wish_->requests, before(), rules(), wish_->options);
+    }
+    return is_ours() ? keep(now) : let_go(now);
+}
+
+PortJob PortKeeper::keep(TimePoint now)
+{
+    if (!record_) {
+        record_ = port_classes::Record{driver_, *present_};
+        is_saved_ = false;
+    }
+    if (!is_saved_) {
+        return may_try(now) ? PortJob{PortJob::Kind::Save} : PortJob{};
+    }
+    auto steps = port_classes::difference(*present_, plan_.wanted, rules());
+    if (steps.empty()) {
+        settle(now);
+        return {};
+    }
+    settled_.reset();
+    if (!stopped_.empty() || !may_try(now)) {
+        return {};
+    }
+    return {PortJob::Kind::Write, std::move(steps)};
+}
+
+PortJob PortKeeper::let_go(TimePoint now)
+{
+    settled_.reset();
+    is_repair_ = false;
+    if (!record_) {
+        failure_.reset();
+        return {};
+    }
+    auto steps = port_classes::restore(*present_, record_->before, rules());
+    if (steps.empty()) {
+        if (std::exchange(has_written_, false)) {
+            events_.push_back(
+                {PortEvent::Kind::Restored, fmt::format("the traffic classes of {} are as they were before", netdev_)});
+        }
+        failure_.reset();
+        record_.reset();
+        return std::exchange(is_saved_, false) ? PortJob{PortJob::Kind::Forget} : PortJob{};
+    }
+    if (!is_saved_) {    // nothing of ours can be there
+        failure_.reset();
+        record_.reset();
+        return {};
+    }
+    return may_try(now) ? PortJob{PortJob::Kind::Write, std::move(steps)} : PortJob{};
+}
+
+void PortKeeper::settle(TimePoint now)
+{
+    settled_ = plan_.wanted;
+    failure_.reset();
+    if (!stopped_.empty()) {
+        return;
+    }
+    if (std::exchange(is_repair_, false)) {
+        if (has_written_) {
+            repairs_.push_back(now);
+            ++all_repairs_;
+            events_.push_back({PortEvent::Kind::Repaired,
+                               fmt::format("the traffic classes of {} are as the policy asks again", netdev_)});
+        }
+    } else if (has_written_) {
+        events_.push_back(
+            {PortEvent::Kind::Set, fmt::format("the traffic classes of {} are as the policy asks", netdev_)});
+    }
+    has_written_ = false;
+}
+
+void PortKeeper::fail_with(std::string message, bool may_work_later, TimePoint now)
+{
+    const std::size_t tries = failure_ ? failure_->tries : 0;
+    failure_ = Failure{std::move(message), tries + 1, std::nullopt};
+    if (may_work_later && tries < kPauses.size()) {
+        failure_->retry_at = now + kPauses.at(tries);
+    } else {
+        failure_->message += std::string("; ") + kHowToTryAgain;
+    }
+    events_.push_back({PortEvent::Kind::Refused, failure_->message});
+}
+
+void PortKeeper::saved(const Result<void>& result, TimePoint now)
+{
+    if (result) {
+        is_saved_ = record_.has_value();
+        failure_.reset();
+    } else {
+        fail_with(fmt::format("the traffic classes of {} are not set, since what they were before cannot be kept: {}",
+                              netdev_, to_string(result.error())),
+                  true, now);
+    }
+}
+
+void PortKeeper::written(const dcb::WriteReport& report, TimePoint now)
+{
+    const bool is_for_this_plan = present_.has_value();
+    if (report.now) {
+        present_ = *report.now;
+    } else {
+        present_.reset();
+    }
+    const auto taken = std::ranges::count(report.parts, dcb::WriteEnd::Taken, &dcb::Written::end);
+    has_written_ = has_written_ || taken > 0;
+    const auto refused = std::ranges::find_if(report.parts, [](const dcb::Written& part) {
+        return part.end != dcb::WriteEnd::Taken && part.end != dcb::WriteEnd::NotTried;
+    });
+    if (refused == report.parts.end() && report.now) {
+        const auto rest = has_goal() && is_for_this_plan ? port_classes::difference(*present_, goal(), rules())
+                                                         : std::vector<port_classes::Step>();
+        if (!rest.empty()) {
+            fail_with(fmt::format("{}: everything was taken, but something has changed it since, or the driver {} has "
+                                  "it otherwise: what is missing {}",
+                                  netdev_, driver_, in_words(rest)),
+                      true, now);
+        }
+        return;
+    }
+    const bool is_partly = refused != report.parts.end() && refused->end == dcb::WriteEnd::Partly;
+    has_written_ = has_written_ || is_partly;
+    const std::string done = fmt::format("step {} of {}", std::min<std::size_t>(taken + 1, report.parts.size()),
+                                         report.parts.size());
+    const bool lacks_privilege = refused != report.parts.end() && refused->error == EPERM;
+    fail_with(fmt::format("driver {}, {}: {}{}", driver_.empty() ? "not known" : driver_, done, report.message(),
+                          lacks_privilege ? std::string("; ") + kHowToAllowPorts : ""),
+              refused == report.parts.end() || may_work_later(*refused), now);
+}
+
+std::string PortKeeper::why_left_alone() const
+{
+    if (wish_->options.division == port_classes::Division::ByTree) {
+        return "the scheduling tree divides the port, for all processes together";
+    }
+    if (wish_->requests.children.empty()) {
+        return "the policy has no class for this device";
+    }
+    return plan_.findings.empty() ? "no child of the policy's root has a DSCP of its own"
+                                  : to_string(plan_.findings.front());
+}
+
+PortCare PortKeeper::care() const
+{
+    PortCare care;
+    care.repairs = all_repairs_;
+    care.drift = drift_;
+    if (wish_) {
+        std::ranges::transform(plan_.findings, std::back_inserter(care.notes),
+                               [](const Finding& finding) { return to_string(finding); });
+        care.notes.insert(care.notes.end(), owners_.begin(), owners_.end());
+    }
+    if (!wish_ && !record_) {
+        care.keeping = PortKeeping::Off;
+    } else if (!present_ || is_held_) {
+        care.keeping = PortKeeping::Pending;
+    } else if (!stopped_.empty()) {
+        care.keeping = PortKeeping::Stopped;
+        care.reason = stopped_;
+    } else if (failure_) {
+        care.keeping = failure_->retry_at ? PortKeeping::Waiting : PortKeeping::Failed;
+        care.reason = failure_->message;
+    } else if (!wish_) {
+        care.keeping = record_ ? PortKeeping::Pending : PortKeeping::Off;
+        care.reason = record_ ? "what was there before is being put back" : "";
+    } else if (!is_ours()) {
+        care.keeping = record_ ? PortKeeping::Pending : PortKeeping::LeftAlone;
+        care.reason = why_left_alone();
+    } else {
+        care.keeping = settled_ ? PortKeeping::Kept : PortKeeping::Pending;
+    }
+    return care;
+}
+
+std::vector<PortEvent> PortKeeper::take_events()
+{
+    return std::exchange(events_, {});
+}
+
+std::optional<PortPlan> PortKeeper::plan_of(const std::optional<PortWish>& wish) const
+{
+    if (!present_) {
+        return std::nullopt;
+    }
+    port_classes::Plan planned;
+    planned.wanted = before();
+    if (wish) {
+        planned = port_classes::plan(wish->requests, before(), rules(), wish->options);
+    }
+    PortPlan plan;
+    plan.netdev = netdev_;
+    plan.classes = port_classes::render_classes(*present_, planned);
+    if (planned.has_classes || record_) {
+        for (const auto& step : port_classes::difference(*present_, planned.wanted, rules())) {
+            plan.steps.push_back({step.words, step.disruption});
+        }
+    }
+    std::ranges::transform(planned.findings, std::back_inserter(plan.findings),
+                           [](const Finding& finding) { return to_string(finding); });
+    plan.notes = planned.notes;
+    if (planned.has_classes) {
+        plan.notes.insert(plan.notes.end(), owners_.begin(), owners_.end());
+    }
+    if (!stopped_.empty() && planned.has_classes) {
+        plan.notes.push_back(stopped_);
+    }
+    return plan;
+}
+
+std::vector<std::string> PortKeeper::differences(const dcb::PortSettings& settings) const
+{
+    std::vector<std::string> words;
+    if (has_goal()) {
+        for (const auto& step : port_classes::difference(settings, goal(), rules())) {
+            words.push_back(step.words);
+        }
+    }
+    return words;
+}
+
+}    // namespace rdmaqos
