@@ -1,0 +1,119 @@
+// rdma-qosd with `port-classes: report` and ports whose traffic classes other programs change.
+#include <chrono>
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/integration/ports/port_rig.h"
+
+namespace rdmaqos::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// What is known without the interval is known by a notification.
+constexpr const char* kSeldom = "version: 1\nport-classes: report\ndrift-interval: 24h\n";
+
+class PortsReported : public ::testing::Test {
+protected:
+    void TearDown() override
+    {
+        emulator("port-classes mlx5_0 none");
+        make_as_it_was();
+    }
+    [[nodiscard]] nlohmann::json said() const { return said_of_port(daemon_.root()); }
+    [[nodiscard]] bool comes_to_say(const std::string& classes) const
+    {
+        return eventually([&] { return classes_in(said()).starts_with(classes); });
+    }
+    // In a shell; {} is the interface.
+    static bool run(const std::string& command) { return std::system(command.c_str()) == 0; }
+
+    Daemon daemon_{on_emulator(kThreeClasses, kSeldom)};
+    PortUser other_{"ens1"};
+};
+
+TEST_F(PortsReported, AreReadOnceAndNothingIsWritten)
+{
+    ASSERT_TRUE(eventually([&] { return said().value("state", "") == "read"; }));
+    EXPECT_EQ(said().value("driver", ""), "mlx5_core");
+    EXPECT_EQ(said().value("netdev", ""), "ens1");
+    EXPECT_THAT(classes_in(said()), StartsWith("0: vendor 0, 1: vendor 0"));
+    EXPECT_FALSE(said().contains("last-change"));
+    EXPECT_EQ(writes_so_far(), 0U);
+}
+
+TEST_F(PortsReported, AWriteOfAnotherProgramIsSaidByANotification)
+{
+    ASSERT_TRUE(eventually([&] { return said().value("state", "") == "read"; }));
+    ASSERT_TRUE(other_.divide({60, 40}));
+    ASSERT_TRUE(comes_to_say("0: ets 60, 1: ets 40, 2: strict 0"));
+    EXPECT_THAT(said().at("last-change").value("by", ""), HasSubstr("another program"));
+    EXPECT_TRUE(
+        eventually([&] { return daemon_.log().find("have changed, by another program") != std::string::npos; }));
+
+    ASSERT_TRUE(other_.write({dcb::SetApp{{dcb::Selector::Dscp, 26, 1}}}));
+    ASSERT_TRUE(eventually([&] { return said().value("trust", "") == "dscp"; }));
+    ASSERT_TRUE(other_.write({dcb::DeleteApp{{dcb::Selector::Dscp, 26, 1}}}));
+    ASSERT_TRUE(eventually([&] { return said().value("trust", "") == "pcp"; }));
+}
+
+TEST_F(PortsReported, ARefusedWriteIsNotifiedAndChangesNothing)
+{
+    ASSERT_TRUE(other_.divide({60, 40}));
+    ASSERT_TRUE(comes_to_say("0: ets 60, 1: ets 40"));
+    const auto before = said().at("last-change").at("at");
+    emulator("dcb-fault mlx5_0 1 refuse");
+    EXPECT_FALSE(other_.divide({10, 90}));
+    EXPECT_THAT(classes_in(said()), StartsWith("0: ets 60, 1: ets 40"));
+    emulator("dcb-fault mlx5_0 1 half");
+    EXPECT_FALSE(other_.divide({10, 90}));
+    EXPECT_THAT(classes_in(said()), StartsWith("0: ets 60, 1: ets 40"));
+    EXPECT_GE(said().at("last-change").at("at"), before);
+}
+
+TEST_F(PortsReported, TheEmulatorsOwnerIsAnotherProgram)
+{
+    ASSERT_TRUE(eventually([&] { return said().value("state", "") == "read"; }));
+    emulator("port-classes mlx5_0 tc1=70 tc2=30 dscp26=1");
+    ASSERT_TRUE(comes_to_say("0: ets 0, 1: ets 70, 2: ets 30"));
+    EXPECT_THAT(said().at("last-change").value("by", ""), HasSubstr("another program"));
+}
+
+// iproute2's, by its own socket.
+TEST_F(PortsReported, TheCommandDcbIsNamed)
+{
+    if (!run("command -v dcb >/dev/null")) {
+        GTEST_SKIP() << "dcb (iproute2) is not installed";
+    }
+    ASSERT_TRUE(eventually([&] { return said().value("state", "") == "read"; }));
+    ASSERT_TRUE(run("dcb ets set dev ens1 tc-tsa all:strict 0:ets 1:ets tc-bw all:0 0:55 1:45"));
+    ASSERT_TRUE(comes_to_say("0: ets 55, 1: ets 45"));
+    EXPECT_THAT(said().at("last-change").value("by", ""), HasSubstr("the command `dcb`"));
+    EXPECT_TRUE(run("dcb ets show dev ens1 | grep -q 'tc-bw 0:55 1:45 '"));
+    ASSERT_TRUE(run("dcb app add dev ens1 dscp-prio 26:3"));
+    EXPECT_TRUE(eventually([&] { return said().value("trust", "") == "dscp"; }));
+    EXPECT_TRUE(run("dcb app show dev ens1 | grep -qE '(26|AF31):3'"));
+    EXPECT_FALSE(run("dcb ets show dev ens7 2>/dev/null")) << "there is no such interface, here or on the host";
+}
+
+// The group does not tell of it, and the device is opened again.
+TEST_F(PortsReported, AResetIsNoticedAndAllIsLost)
+{
+    for (const std::string how : {"reset mlx5_0", "unplug mlx5_0"}) {
+        ASSERT_TRUE(eventually([&] { return said().value("state", "") == "read"; })) << how;
+        ASSERT_TRUE(other_.divide({60, 40}));
+        ASSERT_TRUE(comes_to_say("0: ets 60")) << how;
+        emulator(how);
+        emulator("plug mlx5_0");
+        ASSERT_TRUE(comes_to_say("0: vendor 0, 1: vendor 0")) << how;
+        ASSERT_TRUE(other_.divide({30, 70})) << how;
+        EXPECT_TRUE(comes_to_say("0: ets 30, 1: ets 70")) << how << ": it still listens";
+    }
+}
+
+}    // namespace
+}    // namespace rdmaqos::test
