@@ -50,6 +50,7 @@ void find_in_port(const MarkPath& path, const DeviceView& device, const dcb::Por
                   const std::vector<api::Level>& levels, std::optional<std::uint8_t> notifications,
                   std::vector<std::string>& wrong, std::vector<std::string>& mends)
 {
+    const std::size_t before = wrong.size();
     const std::string& netdev = device.port_classes.netdev;
     const PortLevel meant = what_it_gets(settings, path.level, path.meant);
     const std::string add = fmt::format("`dcb app add dev {} dscp-prio {}:PRIORITY` gives DSCP {} a priority",
@@ -69,7 +70,8 @@ void find_in_port(const MarkPath& path, const DeviceView& device, const dcb::Por
         mends.push_back(fmt::format("`dcb ets set dev {} prio-tc {}:CLASS` puts priority {} into another class",
                                     printable(netdev), meant.priority, meant.priority));
     }
-    if (!settings.ets) {
+    // What else is in the class that they are in by mistake says nothing.
+    if (!settings.ets || wrong.size() > before) {
         return;
     }
     if (const auto others = sharing(device, levels, meant); !others.empty()) {
