@@ -76,6 +76,7 @@ class Row:
     phases: list[Phase] = dataclasses.field(default_factory=lambda: [Phase("")])
     starts_daemon: bool = True
     classes: list[str] = dataclasses.field(default_factory=list)  # of the ports, as `rdma-qos-emulator ctl` has them
+    settings: str = ""  # more lines of rdma-qosd.yaml
     # By what each has of the bytes that the NIC has sent in one interval, instead of by what programs print. Of rows in
     # which all together fill the link.
     by_parts: bool = False
@@ -175,8 +176,10 @@ class Host:
         self.link = 0
         self.port = 19000
         os.makedirs(f"{root}/etc/rdma-qos")
-        with open(f"{root}/etc/rdma-qos/rdma-qosd.yaml", "w") as file:
-            file.write("version: 1\nunregistered: adopt\ndrift-interval: 2s\n")
+
+    def write_settings(self, more: str) -> None:
+        with open(f"{self.root}/etc/rdma-qos/rdma-qosd.yaml", "w") as file:
+            file.write(f"version: 1\nunregistered: adopt\ndrift-interval: 2s\n{more}")
 
     def program(self, program: str, name: str) -> str:
         folder = f"{self.root}/bin/{program}"
@@ -498,6 +501,47 @@ def class_rows() -> list[Row]:
     ]
 
 
+def is_divided(host: Host, *weights: int) -> bool:
+    """Whether some class has such a weight, a percent more or less."""
+    state = json.loads(host.emulator_ctl("state", "--json"))
+    device = next(each for each in state["devices"] if each["name"] == "mlx5_0")
+    found = [int(word[1]) for text in device.get("port-classes", []) if (word := re.match(r"tc\d=(\d+)", text))]
+    return all(any(abs(weight - wanted) <= 1 for weight in found) for wanted in weights)
+
+
+def managed_rows() -> list[Row]:
+    """The same classes, which rdma-qosd sets: the port is as nobody has touched it."""
+    two = [Flow("heavy", dscp=BLUE), Flow("light", dscp=GREEN)]
+
+    def policy(heavy: int, light: int) -> str:
+        return levels("", heavy=f"dscp: {BLUE}, schedule: {{share: {heavy}}}", light=f"dscp: {GREEN}, schedule: {{share: {light}}}")
+
+    def when_divided(act: Callable[[Host], None], *weights: int) -> Callable[[Host], None]:
+        def wait(host: Host) -> None:
+            act(host)
+            wait_until("the port is not divided", lambda: is_divided(host, *weights))
+
+        return wait
+
+    def disable(host: Host) -> None:
+        host.ctl("disable", "--all")
+        wait_until("the port is not as before", lambda: "port-classes=" not in host.emulator_ctl("state"))
+
+    return [
+        Row("isolated, managed: 70 and 30 of two processes", 100, policy(70, 30), two, [
+            Phase("70 and 30", when_divided(lambda host: None, 66, 28), lambda host: {"heavy": 70, "light": 30}),
+            Phase("25 and 75 after a reload", when_divided(reload_with(policy(25, 75)), 24, 71),
+                  lambda host: {"heavy": 25, "light": 75}),
+            Phase("let go", disable, lambda host: {"heavy": 50, "light": 50}, False)],
+            settings="port-classes: manage\n", by_parts=True),
+        Row("isolated, managed: a program that marks nothing", 100,
+            levels("", heavy=f"dscp: {BLUE}, schedule: {{share: 60}}", light=f"dscp: {GREEN}, schedule: {{share: 30}}",
+                   plain="schedule: {share: 10}"), [*two, Flow("plain")], [
+                Phase("", when_divided(lambda host: None, 57, 28), lambda host: {"heavy": 57, "light": 28.5, "plain": 14.5})],
+            settings="port-classes: manage\n", by_parts=True),
+    ]
+
+
 # ---- running them ----
 
 
@@ -514,6 +558,7 @@ def run_row(host: Host, row: Row, results: dict) -> float:
         host.set_link(row.link)
         host.set_classes(row.classes)
         host.write_policy(row.policy)
+        host.write_settings(row.settings)
         host.ctl("check")
         if row.starts_daemon:
             host.start()
@@ -540,6 +585,7 @@ def misorder(host: Host, row: Row) -> str:
         host.set_link(row.link)
         host.set_classes(row.classes)
         host.write_policy(row.policy)
+        host.write_settings(row.settings)
         host.start()
         for flow in row.flows:
             host.run(flow)
@@ -607,7 +653,8 @@ def main() -> int:
             print(f"skipped: {program} is not installed")
             return 77
     if "RDMA_QOS_EMULATOR" not in os.environ:
-        options = ["--isolate-queue-groups"] if arguments.isolated else []
+        ports = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ports.yaml")
+        options = ["--isolate-queue-groups", "--devices", ports] if arguments.isolated else []
         return subprocess.run([arguments.emulator, "run", *options, "--", sys.executable, *sys.argv]).returncode
     results: dict = {}
     failures = 0
@@ -615,7 +662,7 @@ def main() -> int:
         host = Host(arguments, root)
         compiler = None if arguments.quiet or arguments.order else Compiler(root)
         try:
-            for row in [*isolated_rows(), *class_rows()] if arguments.isolated else rows():
+            for row in [*isolated_rows(), *class_rows(), *managed_rows()] if arguments.isolated else rows():
                 if not re.search(arguments.rows, row.name):
                     continue
                 if missing := [flow.program for flow in row.flows if not shutil.which(flow.program)]:
