@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/emulator/datapath/hardware.h"
 #include "tools/emulator/device.h"
 
 namespace rdmaqos::emulator {

@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr const char* kPolicy = R"(version: 1
+constexpr const char* kKernelPolicy = R"(version: 1
 qos-levels:
   - {name: DEFAULT}
   - {name: storage, dscp: 26}
@@ -41,9 +41,9 @@ qos-ulps:
   - {ulp: any, service-id: [0x10601bd], qos-level-name: plain}
 )";
 
-Policy policy()
+Policy kernel_policy()
 {
-    const auto read = read_policy({std::make_shared<const SourceFile>(SourceFile{"policy.yaml", kPolicy})},
+    const auto read = read_policy({std::make_shared<const SourceFile>(SourceFile{"policy.yaml", kKernelPolicy})},
                                   NameService{});
     EXPECT_TRUE(read.value) << render(read.diagnostics, Colour::Off);
     return read.value ? *read.value : Policy{};
@@ -62,7 +62,7 @@ const KernelTraffic& of_module(const std::vector<KernelTraffic>& all, std::strin
 
 TEST(KernelTraffic, HasTheLevelThatTheRulesGiveItsService)
 {
-    const Policy rules = policy();
+    const Policy rules = kernel_policy();
     const auto all = traffic_of(rules, {}, {});
     const auto& nvme = of_module(all, "nvme_rdma").services;
     ASSERT_EQ(nvme.size(), 1U);
@@ -79,7 +79,7 @@ TEST(KernelTraffic, HasTheLevelThatTheRulesGiveItsService)
 
 TEST(KernelTraffic, GoesByTheDeviceToo)
 {
-    const Policy rules = policy();
+    const Policy rules = kernel_policy();
     Request path;
     path.device = DeviceNames{"mlx5_0", 1, "eth0", "", LinkLayer::Ethernet, {}};
     EXPECT_EQ(of_module(traffic_of(rules, path, {}), "ko2iblnd").services.front().level, "DEFAULT");
@@ -103,7 +103,7 @@ qos-levels:
 
 TEST(KernelTraffic, Screen)
 {
-    const Policy rules = policy();
+    const Policy rules = kernel_policy();
     port_lint::FoundPort first;
     first.interface.name = "eth0";
     first.interface.rdma.device = "mlx5_0";
@@ -119,7 +119,7 @@ TEST(KernelTraffic, Screen)
 // Only what nothing else can mark, where the level has a DSCP, and once for each level.
 TEST(KernelTraffic, ForTheLint)
 {
-    const Policy rules = policy();
+    const Policy rules = kernel_policy();
     const auto all = traffic_of(rules, {}, {"nvme_rdma", "rpcrdma", "nvmet_rdma", "rds_rdma", "cifs", "smc"});
     const auto by_default = by_default_of_port(all);
     ASSERT_EQ(by_default.size(), 1U);

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-dcb::PortSettings some_settings()
+dcb::PortSettings peer_settings()
 {
     dcb::PortSettings settings;
     settings.apps = {{dcb::Selector::Dscp, 26, 3}, {dcb::Selector::Dscp, 48, 6}};
@@ -37,20 +37,20 @@ std::string json_of(const std::vector<std::pair<std::string, dcb::PortSettings>>
 
 TEST(OtherEnd, IsWhatTheOtherHostSaid)
 {
-    const auto ends = other_ends_of(json_of({{"eth7", some_settings()}}), "peer.json");
+    const auto ends = other_ends_of(json_of({{"eth7", peer_settings()}}), "peer.json");
     ASSERT_TRUE(ends) << ends.error().message;
     ASSERT_EQ(ends->size(), 1U);
     EXPECT_EQ(ends->front().name, "eth7 in peer.json");
-    EXPECT_EQ(ends->front().settings.apps, some_settings().apps);
-    EXPECT_EQ(ends->front().settings.pfc, some_settings().pfc);
+    EXPECT_EQ(ends->front().settings.apps, peer_settings().apps);
+    EXPECT_EQ(ends->front().settings.pfc, peer_settings().pfc);
 }
 
 TEST(OtherEnd, PortsThatAreSetTheSameAreOne)
 {
-    dcb::PortSettings other = some_settings();
+    dcb::PortSettings other = peer_settings();
     other.pfc->lossless[3] = false;
     const auto ends = other_ends_of(
-        json_of({{"eth0", some_settings()}, {"eth1", other}, {"eth2", some_settings()}, {"eth3", some_settings()}}),
+        json_of({{"eth0", peer_settings()}, {"eth1", other}, {"eth2", peer_settings()}, {"eth3", peer_settings()}}),
         "peer.json");
     ASSERT_TRUE(ends) << ends.error().message;
     ASSERT_EQ(ends->size(), 2U);

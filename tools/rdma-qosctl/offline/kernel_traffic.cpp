@@ -80,7 +80,7 @@ std::string text_of(const port_lint::FoundPort& port)
     const auto& rdma = port.interface.rdma;
     return fmt::format("  {}/{} ({}): {}\n", printable(rdma.device), rdma.port, printable(port.interface.name),
                        rdma.default_tos ? fmt::format("{} (DSCP {})", *rdma.default_tos, dscp_of(*rdma.default_tos))
-                                        : "0, which nobody has changed");
+                                        : "0, unless it was set and configfs no longer shows it");
 }
 
 }    // namespace

@@ -55,6 +55,17 @@ double Competition::busy_kbps(std::uint8_t port_class, const ElementPath& at) co
     return found == here->second.end() ? 0 : found->second;
 }
 
+bool Competition::is_held_by_other_classes(std::uint8_t port_class) const
+{
+    const auto wanted = demands.find(port_class);
+    if (!classes.divide() || wanted == demands.end()) {
+        return false;
+    }
+    constexpr double kRounding = 1e-6;
+    const auto without = solve_below(classes, tree, link_speed, {{port_class, wanted->second}});
+    return without.classes.at(port_class).kbps * (1 - kRounding) > busy.classes.at(port_class).kbps;
+}
+
 Allocation Competition::alone(std::uint8_t port_class, const ElementPath& at) const
 {
     return solve_below(classes, tree, link_speed, {{port_class, {{at, std::nullopt}}}}).elements.at(at);
@@ -74,15 +85,14 @@ Competition compete(const World& world, const DeviceView& device)
     }
     result.tree = result.is_per_process ? trees_of_processes(to_tree(device), all, device.divides_caps)
                                         : to_tree(device);
-    ClassDemands demands;
     for (const auto& [port_class, processes] : result.senders) {
         for (const auto& [process, senders] : processes) {
             for (const auto& [leaf, most] : senders.demands()) {
-                demands[port_class].emplace(result.place(process, leaf), most);
+                result.demands[port_class].emplace(result.place(process, leaf), most);
             }
         }
     }
-    result.busy = solve_below(result.classes, result.tree, result.link_speed, demands);
+    result.busy = solve_below(result.classes, result.tree, result.link_speed, result.demands);
     return result;
 }
 

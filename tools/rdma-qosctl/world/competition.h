@@ -22,6 +22,7 @@ struct Competition {
     LevelClasses classes;                              // if they do not divide: all who send are in class 0
     std::map<std::uint8_t, ProcessSenders> senders;    // by class and process; mode shared: all as process 0
     bool is_per_process = false;
+    ClassDemands demands;     // of all of them
     ClassAllocations busy;    // all of them send as much as they get
 
     // Of the tree that is solved; `process` and `path` as `sessions` and `tree` show them.
@@ -32,6 +33,8 @@ struct Competition {
     [[nodiscard]] std::size_t other_processes(std::uint8_t port_class, std::uint64_t process) const;
     // What a place of the tree that is solved gets in a class; nobody there sends in it: 0.
     [[nodiscard]] double busy_kbps(std::uint8_t port_class, const ElementPath& at) const;
+    // Whether the class would get more if nobody sent in another one.
+    [[nodiscard]] bool is_held_by_other_classes(std::uint8_t port_class) const;
     // It alone sends, in this class.
     [[nodiscard]] Allocation alone(std::uint8_t port_class, const ElementPath& at) const;
 };

@@ -180,9 +180,7 @@ private:
         step.port_class = port_class_;
         step.is_strict = own.is_strict;
         step.max_rate = own.max_rate;
-        const auto busy = competition_.busy.classes.find(port_class_);
-        step.is_held_by_siblings = busy != competition_.busy.classes.end() &&
-                                   busy->second.bottleneck == Bottleneck::Link;
+        step.is_held_by_siblings = competition_.is_held_by_other_classes(port_class_);
         if (!own.is_strict) {
             step.share = weight_of(own);
             step.share_of = weight_of(own);
