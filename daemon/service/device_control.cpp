@@ -159,14 +159,14 @@ void DeviceControl::switch_devices(const std::vector<ManagedDevice*>& which, boo
         log(LogLevel::Notice, {{"DEVICE", device->key()}}, "{}: {}", device->key(), off ? "disabled" : "enabled");
         all->expect(device->key());
         device->set_disabled(off, [this, off, results, all, key = device->key()](DeviceReconcile result) {
-            auto done = [this, results, all, key, result = std::move(result)] {
+            auto at_rest = [this, results, all, key, result = std::move(result)] {
                 results->push_back(with_port(result));
                 all->came(key);
             };
             if (off) {
-                ports_.bring(key, std::move(done));
+                ports_.bring(key, std::move(at_rest));
             } else {
-                ports_.begin_again(key, std::move(done));
+                ports_.begin_again(key, std::move(at_rest));
             }
         });
     }

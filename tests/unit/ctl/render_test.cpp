@@ -116,7 +116,7 @@ TEST(Render, LevelsSayWhatEachPrincipalMayHave)
         {.name = "c", .class_path = "/c", .fair_by = "process"}};
     const std::string text = render_levels(levels, Colour::Off);
     EXPECT_THAT(text, testing::HasSubstr("  cgroup /slurm/*, each 10 Gbit/s, 64 leaves  "));
-    EXPECT_THAT(text, testing::HasSubstr("  user, each 25%  "));
+    EXPECT_THAT(text, testing::HasSubstr("  user, each 25 %  "));
     EXPECT_THAT(text, testing::HasSubstr("  process  "));
 }
 

@@ -394,8 +394,8 @@ TEST(SimulatePerProcess, WithoutClassesSharesDoNotHoldAndCapsHoldInEachProcess)
     EXPECT_NEAR(check_by_packets(loaded, Bandwidth::from_gbps(100)).percent, 0, 1);
     loaded.divides_caps = true;
     step = simulate_step(loaded, Bandwidth::from_gbps(100));
-    EXPECT_NEAR(level_of(step, "light").rates.gets, 10 * kGigabit, 10) << "divided among the processes";
-    EXPECT_NEAR(level_of(step, "heavy").rates.gets, 90 * kGigabit, 10);
+    EXPECT_NEAR(level_of(step, "light").rates.gets, 10 * kGigabit, kGigabit / 500) << "divided among the processes";
+    EXPECT_NEAR(level_of(step, "heavy").rates.gets, 90 * kGigabit, kGigabit / 500);
 }
 
 TEST(SimulatePerProcess, ProcessesThatAreThereAreKnown)

@@ -206,8 +206,9 @@ TEST(MetricsText, LabelsAreEscaped)
 // Nothing that grows with what users do may become a label.
 TEST(MetricsText, LabelsAreOfABoundedSet)
 {
-    const std::set<std::string> allowed{"device",   "level", "error", "operation", "result",   "le",   "version",
-                                        "revision", "cause", "place", "reason",    "property", "class"};
+    const std::set<std::string> allowed{"device", "level",    "error",    "operation", "result",
+                                        "le",     "version",  "revision", "cause",     "place",
+                                        "reason", "property", "class",    "mark",      "priority"};
     std::set<std::string> used;
     const std::string text = to_prometheus(everything());
     const std::regex label("[{,]([a-z_]+)=\"");

@@ -453,7 +453,8 @@ TEST(PortKeeper, EndsInAnOrderlyWay)
             }
             port.disk_works = !one_in(6);
             if (one_in(4)) {
-                port.keeper.take_wish(one_in(3) ? std::optional<PortWish>() : wish(1 + numbers() % 3));
+                port.keeper.take_wish(one_in(3) ? std::optional<PortWish>()
+                                                : wish(static_cast<std::uint32_t>(1 + numbers() % 3)));
             }
             if (one_in(5)) {
                 port.other_writes(static_cast<std::uint8_t>(numbers() % 8),
@@ -473,7 +474,7 @@ TEST(PortKeeper, EndsInAnOrderlyWay)
             }
             if (one_in(8)) {
                 port.start();    // it was killed there
-                port.keeper.take_wish(wish(1 + numbers() % 3));
+                port.keeper.take_wish(wish(static_cast<std::uint32_t>(1 + numbers() % 3)));
             }
         }
         // From now on nothing goes wrong any more.

@@ -251,10 +251,10 @@ TEST_F(ManagedServicePorts, AreSetAndTheRecordIsOnTheDiskBefore)
     begin_with();
     EXPECT_EQ(keeping(), PortKeeping::Kept) << status().care.reason;
     EXPECT_TRUE(had_record);
-    const auto now = ports->settings("eth0");
-    EXPECT_NE(now, test::three_classes());
-    EXPECT_GT(now.ets->traffic_class.at(dcb::class_of_dscp(now, 26)).weight,
-              now.ets->traffic_class.at(dcb::class_of_dscp(now, 10)).weight);
+    const auto set = ports->settings("eth0");
+    EXPECT_NE(set, test::three_classes());
+    EXPECT_GT(set.ets->traffic_class.at(dcb::class_of_dscp(set, 26)).weight,
+              set.ets->traffic_class.at(dcb::class_of_dscp(set, 10)).weight);
 }
 
 TEST_F(ManagedServicePorts, AreLeftToTheTreeWhereItDivides)
@@ -274,7 +274,7 @@ TEST_F(ManagedServicePorts, AreNotWrittenAfterARestart)
     begin_with();
     EXPECT_EQ(keeping(), PortKeeping::Kept);
     EXPECT_EQ(ports->writes("eth0"), writes);
-    disable();
+    EXPECT_TRUE(disable());
     EXPECT_EQ(ports->settings("eth0"), test::three_classes()) << "what was there before the first run";
 }
 

@@ -179,6 +179,8 @@ TEST(AnswerKeys, OfTheHost)
     standing.session = SessionId{1};
     standing.result = full_result();
     standing.outside = kNotAdoptable;
+    standing.mark = QueuePairMark{.dscp = 26, .priority = 3};
+    standing.mark_unseen = "asked for";
     const auto of = [&] { return written([&](Writer& writer) { write(writer, seen, standing); }); };
     expect_all(api::rows<api::HostQueuePair>(), keys_in(of()), "queue pair of the host");
     EXPECT_EQ(*at(of(), "reason").as<std::string>(), "the device is about to do it") << "of the result";
@@ -220,6 +222,7 @@ TEST(AnswerKeys, OfPorts)
                       .read_at = WallTime(std::chrono::seconds(7)),
                       .last_change = PortChange{WallTime(std::chrono::seconds(5)), "the tool dcb"}};
     status.settings.buffers.emplace().total = 262'144;
+    status.care = {PortKeeping::Stopped, "others set it", 2, PortDrift{{}, "the tool dcb", "weights"}, {"lldpad runs"}};
     const auto of = [&] { return written([&](Writer& writer) { write(writer, status); }); };
     Keys keys = keys_in(of());
     keys.insert("reason s");    // of those that were not read
@@ -229,6 +232,10 @@ TEST(AnswerKeys, OfPorts)
     expect_all(api::rows<api::PortApplication>(), keys_in(at(of(), "applications")), "application");
     expect_all(api::rows<api::PortBuffer>(), keys_in(at(of(), "buffers")), "buffer");
     expect_all(api::rows<api::PortChange>(), keys_in(at(of(), "last-change")), "change");
+    const auto all = of();
+    const auto& care = at(all, "management");
+    expect_all(api::rows<api::PortCare>(), keys_in(care), "management");
+    expect_all(api::rows<api::PortDrift>(), keys_in(at(care, "drift")), "drift");
 
     for (const auto& [reading, word] : {std::pair(PortReading::Off, "off"),
                                         {PortReading::None, "none"},
@@ -270,6 +277,9 @@ TEST(AnswerKeys, OfLevels)
     level.schedule->rate.max_rate = kSomeRate;
     level.schedule->rate.min_part = level.schedule->rate.max_part = Percentage::from_hundredths(2500);
     level.schedule->fair_cgroup = "/a/*";
+    level.schedule->principal.max_rate = kSomeRate;
+    level.schedule->principal.max_part = Percentage::from_hundredths(2500);
+    level.schedule->leaf_budget = 64;
     level.devices.emplace_back().name = "mlx5_0";
     level.per_queue_pair.max_rate = kSomeRate;
     level.message_model = MessageModel::Default;
@@ -395,6 +405,8 @@ TEST(AnswerKeys, OfPlans)
     device.requested_before = device.requested_after = {{kSomeLeaf, {60, kSomeRate}}};
     device.findings = {{"mlx5_0/1", kSomeFinding, FindingVerdict::Refuses}};
     device.rates = {{kSomeLeaf, {kSomeRate, kSomeRate}}};
+    device.port = PortPlan{
+        "eth0", "a table", {{"maps DSCP 10 to priority 3", "takes the link down"}}, {"no cap"}, {"a note"}};
     report.devices = {device};
     report.refusal = "mlx5_0/1: no";
     report.left_out = {{"mlx5_2/1", LeftOutDevice::Why::Released}};
@@ -410,6 +422,9 @@ TEST(AnswerKeys, OfPlans)
     expect_all(api::rows<DescribedOperation>(), keys_in(at(one, "operations")), "operations");
     expect_all(api::rows<Unreachable>(), keys_in(at(one, "unreachable")), "unreachable");
     expect_all(api::rows<std::pair<ElementPath, BusyRate>>(), keys_in(at(one, "rates")), "rates");
+    const auto& port = at(one, "port-classes");
+    expect_all(api::rows<api::PortPlan>(), keys_in(port), "port");
+    expect_all(api::rows<api::PortStep>(), keys_in(at(port, "steps")), "steps");
 }
 
 }    // namespace

@@ -85,7 +85,7 @@ Result<ExitStatus> names(const Context& context, const NamesOptions& options)
         print(objects ? lines_of_devices(to_world({}, *objects).devices) : std::string());
         return ExitStatus::Ok;
     }
-    const auto sessions = fetch_sessions(*client, {.most = kSessionsOffered, .with_queue_pairs = false});
+    const auto sessions = fetch_sessions(*client, {{}, {}, kSessionsOffered, false});
     print(sessions ? lines_of_processes(*sessions) : std::string());
     return ExitStatus::Ok;
 }
