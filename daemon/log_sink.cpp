@@ -170,15 +170,15 @@ RateLimitedSink::RateLimitedSink(std::unique_ptr<LogSink> next, const Clock& clo
 std::optional<std::uint32_t> RateLimitedSink::admit(const LogRecord& record)
 {
     const auto hash = [](std::string_view text) { return std::hash<std::string_view>()(text); };
+    // One form may be that of several events, as "{}: {}": they do not hide one another.
+    const std::size_t form = hash(record.form) + static_cast<std::size_t>(record.event);
     const LogEventRow* row = row_of(record.event);
     const std::lock_guard lock(mutex_);
     switch (record.origin.kind()) {
     case LogOrigin::Kind::User:
-        return users_.take({hash(record.form), record.origin.who()}, row == nullptr ? log_rules::kFailure : row->rule,
-                           clock_.now());
+        return users_.take({form, record.origin.who()}, row == nullptr ? log_rules::kFailure : row->rule, clock_.now());
     case LogOrigin::Kind::Device:
-        return own_.take({hash(record.form), record.origin.who()}, row == nullptr ? log_rules::kSameText : row->rule,
-                         clock_.now());
+        return own_.take({form, record.origin.who()}, row == nullptr ? log_rules::kSameText : row->rule, clock_.now());
     case LogOrigin::Kind::Unknown:
         break;
     }

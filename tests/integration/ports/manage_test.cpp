@@ -26,7 +26,7 @@ std::string shares(int heavy, int light)
 {
     return fmt::format("version: 1\nqos-levels:\n  - {{name: DEFAULT, sl: 0}}\n"
                        "  - {{name: heavy, dscp: {}, schedule: {{share: {}}}}}\n"
-                       "  - {{name: light, dscp: {}, schedule: {{share: {}, max-rate: 20Gbps}}}}\n",
+                       "  - {{name: light, dscp: {}, schedule: {{share: {}, max-rate: 80Gbps}}}}\n",
                        kHeavy, heavy, kLight, light);
 }
 
@@ -60,7 +60,7 @@ protected:
                    std::abs(traffic_class.weight * 100 - share * 95) <= 100;
         };
         return now.ets && near(class_of(now, kHeavy), heavy) && near(class_of(now, kLight), light) &&
-               class_of(now, kLight).max_rate == Bandwidth::from_gbps(20) && !class_of(now, kHeavy).max_rate &&
+               class_of(now, kLight).max_rate == Bandwidth::from_gbps(80) && !class_of(now, kHeavy).max_rate &&
                now.apps.size() == dcb::kHighestDscp + 1U;
     }
     [[nodiscard]] bool comes_to_be_asked(int heavy = 70, int light = 30)
@@ -108,24 +108,31 @@ TEST_F(PortsManaged, AReloadWritesWhatDiffers)
     EXPECT_EQ(writes_in_a_moment(), 0U) << "nothing differs";
 }
 
-TEST_F(PortsManaged, ARestartWritesNothing)
+TEST_F(PortsManaged, ADaemonThatStopsPutsBackWhatWasThere)
 {
     daemon_.start();
     ASSERT_TRUE(comes_to_be_asked());
     ASSERT_TRUE(daemon_.comes_to_log("as the policy asks"));
-    const auto writes = writes_so_far();
     ASSERT_TRUE(daemon_.stop());
-    EXPECT_TRUE(is_as_asked()) << "the classes outlive the daemon";
+    EXPECT_EQ(other_.everything(), before_) << "when it has ended";
     daemon_.start();
-    EXPECT_TRUE(eventually([&] { return said_of_port(daemon_.root()).value("state", "") == "read"; }));
-    EXPECT_EQ(writes_in_a_moment(), 0U);
+    EXPECT_TRUE(comes_to_be_asked());
+}
+
+TEST_F(PortsManaged, WhatADaemonThatWasKilledHasSetIsNotWrittenAgain)
+{
+    daemon_.start();
+    ASSERT_TRUE(comes_to_be_asked());
+    ASSERT_TRUE(daemon_.comes_to_log("as the policy asks"));
     daemon_.kill();
+    EXPECT_TRUE(is_as_asked()) << "the classes outlive the daemon";
+    const auto writes = writes_so_far();
     daemon_.start();
     EXPECT_TRUE(eventually([&] { return said_of_port(daemon_.root()).value("state", "") == "read"; }));
     EXPECT_EQ(writes_in_a_moment(), 0U);
     EXPECT_EQ(writes_so_far(), writes);
     EXPECT_TRUE(is_as_asked());
-    // And what was there before is known to the third one.
+    // And what was there before is known to the second one.
     daemon_.set_settings(kReport);
     ASSERT_EQ(daemon_.ctl("reload").status, 0);
     EXPECT_TRUE(comes_to_be_as_before());

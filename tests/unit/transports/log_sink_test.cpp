@@ -65,6 +65,15 @@ TEST_F(RateLimitedSinkTest, NewsAreHeldBackLater)
     EXPECT_EQ(lines.size(), 6U) << "one of them is a warning";
 }
 
+TEST_F(RateLimitedSinkTest, EventsOfOneFormDoNotHideOneAnother)
+{
+    const auto origin = LogOrigin::device("mlx5_0/1");
+    sink.write({LogLevel::Notice, {}, "set", LogEvent::PortClassesSet, origin, "{}: {}"});
+    sink.write({LogLevel::Warning, {}, "changed", LogEvent::DriftFound, origin, "{}: {}"});
+    sink.write({LogLevel::Notice, {}, "set again", LogEvent::DriftRepaired, origin, "{}: {}"});
+    EXPECT_THAT(lines, ElementsAre("set", "changed", "set again"));
+}
+
 TEST_F(RateLimitedSinkTest, AUserWithOtherWordsEachTimeIsHeldBackToo)
 {
     for (int count = 0; count < 1000; ++count) {

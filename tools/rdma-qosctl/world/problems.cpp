@@ -97,10 +97,16 @@ void find_in_state(const DeviceView& device, std::vector<Problem>& problems)
         problems.push_back({false, fmt::format("{}: the link is down", key), "check the cable and the switch port"});
     }
     if (device.attach_mode == "per-process") {
-        problems.push_back({false,
-                            fmt::format("{} attaches per process: weights between processes are not enforced", key),
-                            "`rdma-qosctl devices` says what holds of each class; `cap-mode: divide` in rdma-qosd.yaml "
-                            "keeps class caps"});
+        const auto& port = device.port_classes;
+        const bool has_classes = port.care && port.care->keeping == "kept";
+        problems.push_back(
+            {false,
+             has_classes ? fmt::format("{} attaches per process: shares hold between the traffic classes of {}, "
+                                       "and not between processes in one of them",
+                                       key, port.netdev)
+                         : fmt::format("{} attaches per process: weights between processes are not enforced", key),
+             "`rdma-qosctl devices` says what holds of each class; `cap-mode: divide` in rdma-qosd.yaml "
+             "keeps class caps"});
     } else if (device.attach_mode == "none") {
         problems.push_back({false, fmt::format("{} cannot attach queue pairs: no class is enforced", key),
                             "only service level, traffic class and pacing apply here"});
