@@ -7,8 +7,8 @@
 //                      seventh appearance
 //     netlink.sock     takes the place of a NETLINK_RDMA socket, and of a NETLINK_ROUTE socket by which a message of
 //                      DCB is sent, or which joins the group RTNLGRP_DCB: setsockopt() sends the header of a message of
-//                      type kJoinDcb and waits for kSubscribed bytes of zero; then come its datagrams among the answers;
-//                      and answers what an ioctl asks of the counters of a network interface
+//                      type kJoinDcb and waits for kSubscribed bytes of zero; then come its datagrams among the
+//                      answers; and answers what an ioctl asks of the counters of a network interface
 //     uevent.sock      takes the place of a NETLINK_KOBJECT_UEVENT socket: bind() sends its groups (4 bytes) and waits
 //                      for kSubscribed bytes of zero; then come the datagrams of these groups
 //     control.sock     rdma-qos-emulator ctl and trace
