@@ -311,6 +311,7 @@ TEST_F(PortsKilled, AtEachWriteThatPutsBackItConverges)
     EXPECT_EQ(daemon_.ctl("disable mlx5_0").status, 0);
     ASSERT_TRUE(comes_to_be_as_before());
     const auto all = writes_so_far() - writes;
+    ASSERT_TRUE(daemon_.stop());
     for (const auto step : steps_of(all)) {
         SCOPED_TRACE(fmt::format("write {} of {}", step, all));
         PortDaemon daemon(shares(70, 30), kManage);
