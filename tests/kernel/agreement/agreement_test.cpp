@@ -40,7 +40,8 @@ std::string transcript_of(const Variant& variant, const std::string& seed = "", 
         command.push_back(word);
     }
     Child program(command, {}, output);
-    const auto status = program.wait();
+    // A minute of one core when nothing else runs.
+    const auto status = program.wait(10 * kHung);
     EXPECT_EQ(status, 0) << read_text(output);
     return read_text(output);
 }
