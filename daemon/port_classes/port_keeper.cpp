@@ -305,7 +305,7 @@ void PortKeeper::written(const dcb::WriteReport& report, TimePoint now)
                                          report.parts.size());
     const bool lacks_privilege = refused != report.parts.end() && refused->error == EPERM;
     fail_with(fmt::format("driver {}, {}: {}{}", driver_.empty() ? "not known" : driver_, done, report.message(),
-                          lacks_privilege ? std::string("; ") + kHowToAllowPorts : ""),
+                          lacks_privilege ? "; " + how_to_allow_ports() : ""),
               refused == report.parts.end() || may_work_later(*refused), now);
 }
 

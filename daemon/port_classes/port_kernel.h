@@ -13,11 +13,9 @@
 
 namespace rdmaqos {
 
-// The capability is not in the unit: nobody needs it who does not let the daemon set ports.
-inline constexpr const char* kHowToAllowPorts =
-    "`install -D -m 644 /usr/share/rdma-qos/port-classes.conf "
-    "/etc/systemd/system/rdma-qosd.service.d/port-classes.conf && systemctl daemon-reload && systemctl restart "
-    "rdma-qosd` gives it this capability; `port-classes: report` needs none";
+// What gives the daemon the capability to set ports, where it was installed. It is not in the unit: nobody needs it who
+// does not let the daemon set them.
+[[nodiscard]] std::string how_to_allow_ports();
 
 struct PortAnswer {
     std::string driver;    // of the network interface: "mlx5_core"; empty: not known

@@ -465,7 +465,7 @@ TEST_F(ManagedServicePorts, NeedAPrivilege)
     const ReloadOutcome refused = reload_now();
     EXPECT_FALSE(refused.accepted);
     EXPECT_THAT(refused.to_text(), HasSubstr("CAP_NET_ADMIN is missing"));
-    EXPECT_THAT(refused.to_text(), HasSubstr("/usr/share/rdma-qos/port-classes.conf"));
+    EXPECT_THAT(refused.to_text(), HasSubstr("/share/rdma-qos/port-classes.conf /etc/systemd/system/"));
     EXPECT_EQ(service->in_force().settings().port_classes, PortClassesSetting::Report);
 
     service->context().remove_observer(*this);
