@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/bus/options.h"
 #include "daemon/bus/slices.h"
 #include "daemon/service/host_view.h"
 #include "daemon/service/marks.h"
@@ -38,20 +39,9 @@ struct Filter {
 
 Result<Filter> read_filter(const Call& call)
 {
-    const auto dict = TRY(bus::read_dict(call.message(), call.limits()));
     Filter filter;
-    for (const auto& [key, value] : dict.entries()) {
-        const auto* device = value.as<std::string>();
-        const auto* pid = value.as<std::uint32_t>();
-        if (key == "device" && device != nullptr) {
-            filter.device = *device;
-        } else if (key == "pid" && pid != nullptr) {
-            filter.pid = *pid;
-        } else if (!key.starts_with("x-")) {
-            return fail(ErrorCode::InvalidArgument,
-                        "ListQueuePairs has the options `device` (a string) and `pid` (u), and no others");
-        }
-    }
+    const Option places[] = {{"device", &filter.device}, {"pid", &filter.pid}};
+    TRY(read_options(call, "ListQueuePairs", places));
     return filter;
 }
 

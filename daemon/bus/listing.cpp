@@ -9,6 +9,7 @@
 
 #include "daemon/bus/device_object.h"
 #include "daemon/bus/object_paths.h"
+#include "daemon/bus/options.h"
 #include "daemon/bus/session_object.h"
 #include "daemon/bus/slices.h"
 #include "daemon/service/session_reports.h"
@@ -144,27 +145,17 @@ struct PageOptions {
 
 Result<PageOptions> read_page_options(const Call& call)
 {
-    const auto dict = TRY(bus::read_dict(call.message(), call.limits()));
     PageOptions options;
-    for (const auto& [key, value] : dict.entries()) {
-        const auto* text = value.as<std::string>();
-        const auto* number = value.as<std::uint32_t>();
-        const auto* id = value.as<std::uint64_t>();
-        if (key == "after" && id != nullptr) {
-            options.after = SessionId{*id};
-        } else if (key == "limit" && number != nullptr) {
-            options.limit = *number;
-        } else if (key == "pid" && number != nullptr) {
-            options.filter.pid = *number;
-        } else if (key == "uid" && number != nullptr) {
-            options.filter.uid = *number;
-        } else if (key == "level" && text != nullptr) {
-            options.filter.level = *text;
-        } else if (!key.starts_with("x-")) {
-            return fail(ErrorCode::InvalidArgument, "ListSessions has the options `after` (t), `limit`, `pid`, `uid` "
-                                                    "(u) and `level` (s), and no others");
-        }
-    }
+    std::uint64_t after = 0;
+    const Option places[] = {
+        {"after", &after},
+        {"limit", &options.limit},
+        {"pid", &options.filter.pid},
+        {"uid", &options.filter.uid},
+        {"level", &options.filter.level},
+    };
+    TRY(read_options(call, "ListSessions", places));
+    options.after = SessionId{after};
     if (options.limit == 0 || options.limit > kLargestPage) {
         return fail(ErrorCode::InvalidArgument,
                     fmt::format("`limit` is {}, and must be from 1 to {}", options.limit, kLargestPage));
