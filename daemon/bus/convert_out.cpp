@@ -289,7 +289,7 @@ api::Port to_record(const PortStatus& port)
     }
     if (const PortCare& care = port.care; care.keeping != PortKeeping::Off) {
         auto& said = record.care.emplace();
-        said.keeping = to_string(care.keeping);
+        said.keeping = care.keeping;
         said.reason = care.reason;
         said.repairs = care.repairs;
         said.notes = care.notes;

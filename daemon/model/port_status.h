@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/model/metrics.h"
+#include "lib/dcb/port_keeping.h"
 #include "lib/dcb/port_settings.h"
 
 namespace rdmaqos {
@@ -37,17 +38,6 @@ struct PortDrift {
 
     friend bool operator==(const PortDrift&, const PortDrift&) = default;
 };
-
-enum class PortKeeping : std::uint8_t {
-    Off,          // the daemon does not set it, and nothing of it is there
-    Pending,      // not looked at yet, or being set
-    Kept,         // as the policy asks, when it was read last
-    LeftAlone,    // the policy asks nothing that this port can have, or the tree divides it
-    Waiting,      // a write was not taken; it is tried again
-    Failed,       // a write was not taken, and is not tried again by itself
-    Stopped,      // others write, too; nothing is written any more
-};
-[[nodiscard]] std::string_view to_string(PortKeeping keeping);
 
 struct PortCare {
     PortKeeping keeping = PortKeeping::Off;

@@ -8,9 +8,13 @@
 #include <vector>
 
 #include "lib/api/record.h"
+#include "lib/dcb/port_keeping.h"
 #include "lib/dcb/port_settings.h"
 
 namespace rdmaqos::api {
+
+template <>
+inline constexpr auto kLast<PortKeeping> = PortKeeping::Stopped;
 
 struct PortPriority {
     std::uint32_t priority = 0;
@@ -113,7 +117,7 @@ struct Table<PortDrift> {
 
 // What the daemon does about the traffic classes of a port.
 struct PortCare {
-    std::string keeping{};
+    PortKeeping keeping = PortKeeping::Off;    // also: a later daemon says what this version does not know
     std::string reason{};
     std::uint64_t repairs = 0;
     std::optional<PortDrift> drift{};

@@ -1,48 +1,60 @@
 #include "lib/port_lint/lint.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
 #include "lib/port_lint/rules.h"
 
 namespace rdmaqos::port_lint {
 namespace {
 
+// Nothing is found in classes that are kept: whoever keeps them says what is wrong.
+enum class About : std::uint8_t {
+    Classes,    // trust, priorities, weights and rates
+    Rest,
+};
+
 struct Rule {
     std::string_view name;
     void (*check)(const Interface& port, Findings& findings);
+    About about;
 };
 
 constexpr Rule kRules[] = {
-    {"trust", check_trust},
-    {"data-priority", check_data_priority},
-    {"cnp-class", check_cnp_class},
-    {"cnp-lossless", check_cnp_lossless},
-    {"pfc-unused", check_unused_pfc},
-    {"mixed-class", check_mixed_class},
-    {"lossy-rdma", check_lossy_rdma},
-    {"rdma-cm", check_rdma_cm},
-    {"roce-mode", check_roce_mode},
-    {"forced-class", check_forced_class},
-    {"unforced", check_unforced_queue_pairs},
-    {"buffers", check_buffers},
-    {"reaction", check_reaction},
-    {"min-rate", check_min_rates},
-    {"max-rate", check_max_rates},
-    {"shared-class", check_shared_class},
-    {"strict", check_strict},
-    {"kernel-traffic", check_kernel_traffic},
-    {"negotiation", check_negotiation},
-    {"rewritten", check_rewrites},
-    {"other-end", check_other_ends},
+    {"trust", check_trust, About::Classes},
+    {"data-priority", check_data_priority, About::Classes},
+    {"cnp-class", check_cnp_class, About::Classes},
+    {"cnp-lossless", check_cnp_lossless, About::Rest},
+    {"pfc-unused", check_unused_pfc, About::Rest},
+    {"mixed-class", check_mixed_class, About::Classes},
+    {"lossy-rdma", check_lossy_rdma, About::Rest},
+    {"rdma-cm", check_rdma_cm, About::Rest},
+    {"roce-mode", check_roce_mode, About::Rest},
+    {"forced-class", check_forced_class, About::Rest},
+    {"unforced", check_unforced_queue_pairs, About::Rest},
+    {"buffers", check_buffers, About::Rest},
+    {"reaction", check_reaction, About::Rest},
+    {"min-rate", check_min_rates, About::Classes},
+    {"max-rate", check_max_rates, About::Classes},
+    {"shared-class", check_shared_class, About::Classes},
+    {"strict", check_strict, About::Classes},
+    {"kernel-traffic", check_kernel_traffic, About::Rest},
+    {"negotiation", check_negotiation, About::Rest},
+    {"rewritten", check_rewrites, About::Rest},
+    {"other-end", check_other_ends, About::Rest},
 };
 
 // Of all interfaces together.
 struct HostRule {
     std::string_view name;
     void (*check)(std::span<const Interface> host, Findings& findings);
+    About about;
 };
 
 constexpr HostRule kHostRules[] = {
-    {"infiniband", check_infiniband},
-    {"alike", check_alike},
+    {"infiniband", check_infiniband, About::Rest},
+    {"alike", check_alike, About::Classes},
 };
 
 // What a rule finds is of this rule and this interface.
@@ -60,6 +72,9 @@ std::vector<Finding> lint(std::span<const Interface> host)
     Findings findings;
     for (const Interface& port : host) {
         for (const Rule& rule : kRules) {
+            if (port.is_kept && rule.about == About::Classes) {
+                continue;
+            }
             const std::size_t before = findings.size();
             rule.check(port, findings);
             label(findings, before, rule.name);
@@ -71,6 +86,15 @@ std::vector<Finding> lint(std::span<const Interface> host)
     for (const HostRule& rule : kHostRules) {
         const std::size_t before = findings.size();
         rule.check(host, findings);
+        if (rule.about == About::Classes) {
+            const auto in_kept_port = [&](const Finding& finding) {
+                return std::ranges::any_of(
+                    host, [&](const Interface& port) { return port.is_kept && port.name == finding.interface; });
+            };
+            findings.erase(
+                std::remove_if(findings.begin() + static_cast<std::ptrdiff_t>(before), findings.end(), in_kept_port),
+                findings.end());
+        }
         label(findings, before, rule.name);
     }
     return findings;

@@ -99,6 +99,8 @@ struct Interface {
     bool is_infiniband = false;                   // it has neither settings nor DSCPs; `name` is that of the device
     // Attach mode `shared`: one scheduling tree divides the port among all processes, whatever its classes do.
     bool is_divided_by_tree = false;
+    // The daemon sets its trust, priorities and classes, sets them again where others do, and says what it cannot set.
+    bool is_kept = false;
 };
 
 // Of one rule. All but `rule` and `interface` are for people: sentences without a full stop at the end.

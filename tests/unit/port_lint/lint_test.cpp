@@ -221,6 +221,27 @@ TEST(PortLint, NamesThePortThatIsUnlikeTheOthersOfItsKind)
     EXPECT_THAT(lint(host), IsEmpty()) << "another vendor's card cannot be set the same";
 }
 
+// A word for each rule would be wrong of what the daemon sets, and its advice would be undone by it.
+TEST(PortLint, FindsNothingInClassesThatTheDaemonKeepsButAllOfTheRest)
+{
+    const std::set<std::string_view> of_classes{"trust",    "data-priority", "cnp-class",    "mixed-class",
+                                                "min-rate", "max-rate",      "shared-class", "strict"};
+    for (const Case& each : kCases) {
+        std::vector<Interface> host{healthy_port()};
+        each.breaks(host.front());
+        host.front().is_kept = true;
+        EXPECT_EQ(of_rule(lint(host), each.rule).empty(), of_classes.contains(each.rule)) << each.rule;
+    }
+    std::vector<Interface> host(3, healthy_port());
+    host[1].name = "eth1";
+    host[2].name = "eth2";
+    host[1].settings.apps.push_back({dcb::Selector::Dscp, 50, 5});
+    host[0].is_kept = true;
+    EXPECT_THAT(of_rule(lint(host), "alike"), testing::SizeIs(1)) << "eth1 is kept by nobody";
+    host[1].is_kept = true;
+    EXPECT_THAT(lint(host), IsEmpty());
+}
+
 Interface infiniband_port(const char* name)
 {
     Interface port;

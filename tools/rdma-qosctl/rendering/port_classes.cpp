@@ -38,17 +38,34 @@ std::string management(const api::PortCare& care)
     const auto because = [&](std::string_view what) {
         return care.reason.empty() ? std::string(what) : fmt::format("{}: {}", what, care.reason);
     };
-    std::string text = care.keeping == "kept"         ? "set as the policy asks"
-                       : care.keeping == "left-alone" ? because("left as they are")
-                       : care.keeping == "pending"    ? because("being set")
-                       : care.keeping == "waiting"    ? because("not set yet, tried again")
-                       : care.keeping == "failed"     ? because("not set")
-                       : care.keeping == "stopped"    ? because("not set any more")
-                                                      : because(care.keeping);
+    std::string text;
+    switch (care.keeping) {
+    case PortKeeping::Kept:
+        text = "set as the policy asks";
+        break;
+    case PortKeeping::LeftAlone:
+        text = because("left as they are");
+        break;
+    case PortKeeping::Pending:
+        text = because("being set");
+        break;
+    case PortKeeping::Waiting:
+        text = because("not set yet, tried again");
+        break;
+    case PortKeeping::Failed:
+        text = because("not set");
+        break;
+    case PortKeeping::Stopped:
+        text = because("not set any more");
+        break;
+    case PortKeeping::Off:
+        text = because("kept in a way that this version does not know");
+        break;
+    }
     if (care.repairs > 0) {
         text += fmt::format("; what others wrote was put back {}", counted(care.repairs, "time"));
     }
-    if (care.drift && care.keeping != "stopped") {
+    if (care.drift && care.keeping != PortKeeping::Stopped) {
         text += fmt::format(", last {} by {}: {}",
                             utc_text(std::chrono::sys_seconds{std::chrono::seconds(care.drift->at)}), care.drift->by,
                             care.drift->what);

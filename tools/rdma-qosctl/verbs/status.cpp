@@ -62,16 +62,6 @@ void find_other_shapers(World& world)
     }
 }
 
-// About what the daemon sets on a port, and would set again: what the port cannot have of the policy, it says itself.
-bool is_of_daemon(const port_lint::Finding& finding, const DeviceView& device)
-{
-    static constexpr std::array kRules{"alike",       "cnp-class",    "data-priority", "max-rate", "min-rate",
-                                       "mixed-class", "shared-class", "strict",        "trust"};
-    const auto& care = device.port_classes.care;
-    return care && (care->keeping == "kept" || care->keeping == "pending") &&
-           std::find(kRules.begin(), kRules.end(), finding.rule) != kRules.end();
-}
-
 // What concerns several ports is said of the first of them.
 void lint_ports(World& world, const std::filesystem::path& root)
 {
@@ -89,9 +79,7 @@ void lint_ports(World& world, const std::filesystem::path& root)
     for (auto& finding : port_lint::lint(ports)) {
         const auto found = device_of.find(finding.interface);
         DeviceView* device = found == device_of.end() ? &world.devices.front() : found->second;
-        if (!is_of_daemon(finding, *device)) {
-            device->lint.push_back(std::move(finding));
-        }
+        device->lint.push_back(std::move(finding));
     }
 }
 

@@ -90,6 +90,9 @@ std::optional<port_lint::Interface> interface_of(const DeviceView& device, const
     port.rdma.device = device.name;
     port.rdma.port = device.port;
     port.is_divided_by_tree = device.attach_mode == "shared";
+    if (const auto& care = device.port_classes.care) {
+        port.is_kept = care->keeping == PortKeeping::Kept || care->keeping == PortKeeping::Pending;
+    }
     for (const auto& element : device.tree) {
         if (element.parent == "/") {
             port.root_children.push_back({std::string(ElementPath(element.path).name()), element.requested.share,

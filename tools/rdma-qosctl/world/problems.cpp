@@ -98,7 +98,7 @@ void find_in_state(const DeviceView& device, std::vector<Problem>& problems)
     }
     if (device.attach_mode == "per-process") {
         const auto& port = device.port_classes;
-        const bool has_classes = port.care && port.care->keeping == "kept";
+        const bool has_classes = port.care && port.care->keeping == PortKeeping::Kept;
         problems.push_back(
             {false,
              has_classes ? fmt::format("{} attaches per process: shares hold between the traffic classes of {}, "
@@ -133,20 +133,21 @@ void find_in_port_classes(const DeviceView& device, std::vector<Problem>& proble
                          "by itself",
                          port.netdev)});
     }
-    if (const auto& care = port.care; care && (care->keeping == "failed" || care->keeping == "waiting")) {
+    if (const auto& care = port.care;
+        care && (care->keeping == PortKeeping::Failed || care->keeping == PortKeeping::Waiting)) {
         problems.push_back(
             {true,
              fmt::format("{}: the traffic classes of {} are not as they should be: {}", device.key(), port.netdev,
                          care->reason),
-             care->keeping == "waiting"
+             care->keeping == PortKeeping::Waiting
                  ? fmt::format("the daemon tries again; `rdma-qosctl reconcile {}` does it now", device.key())
                  : fmt::format("`rdma-qosctl reconcile {}` tries again", device.key())});
-    } else if (care && care->keeping == "stopped") {
+    } else if (care && care->keeping == PortKeeping::Stopped) {
         problems.push_back({true, fmt::format("{}: {}", device.key(), care->reason),
                             fmt::format("end what else sets them, then `rdma-qosctl enable {}`", device.key())});
     }
     for (const std::string& note :
-         port.care&& port.care->keeping != "left-alone" ? port.care->notes : std::vector<std::string>()) {
+         port.care&& port.care->keeping != PortKeeping::LeftAlone ? port.care->notes : std::vector<std::string>()) {
         problems.push_back({false, fmt::format("{}: {}", device.key(), note), ""});
     }
     for (const auto& finding : device.lint) {
