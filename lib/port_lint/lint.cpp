@@ -43,6 +43,7 @@ constexpr Rule kRules[] = {
     {"negotiation", check_negotiation, About::Rest},
     {"rewritten", check_rewrites, About::Rest},
     {"other-end", check_other_ends, About::Rest},
+    {"virtual-lanes", check_virtual_lanes, About::Rest},
 };
 
 // Of all interfaces together.

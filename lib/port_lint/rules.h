@@ -39,6 +39,7 @@ void check_kernel_traffic(const Interface& port, Findings& findings);
 // ---- rules_host.cpp ----
 void check_negotiation(const Interface& port, Findings& findings);
 void check_rewrites(const Interface& port, Findings& findings);
+void check_virtual_lanes(const Interface& port, Findings& findings);
 void check_other_ends(const Interface& port, Findings& findings);
 void check_infiniband(std::span<const Interface> host, Findings& findings);
 void check_alike(std::span<const Interface> host, Findings& findings);

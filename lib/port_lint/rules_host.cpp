@@ -225,6 +225,17 @@ void check_other_ends(const Interface& port, Findings& findings)
     }
 }
 
+void check_virtual_lanes(const Interface& port, Findings& findings)
+{
+    for (const std::string& difference : port.lanes_that_differ) {
+        findings.push_back({.what = fmt::format("{}: {}", port.name, difference),
+                            .why = "the fabric divides its links otherwise than the policy divides the NIC",
+                            .command = "rdma-qosctl export opensm",
+                            .caution = "its lines are for the configuration of the subnet manager, and for all of the "
+                                       "fabric's links"});
+    }
+}
+
 void check_infiniband(std::span<const Interface> host, Findings& findings)
 {
     const bool only = !host.empty() && std::ranges::all_of(host, &Interface::is_infiniband);

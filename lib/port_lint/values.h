@@ -96,7 +96,9 @@ struct Interface {
     std::vector<KernelTraffic> kernel_traffic;    // whose levels mark their packets
     std::vector<OtherEnd> other_ends;             // with which queue pairs of this port may talk
     std::optional<Rewrites> rewrites;             // empty: nobody watched
-    bool is_infiniband = false;                   // it has neither settings nor DSCPs; `name` is that of the device
+    bool is_infiniband = false;                   // it has neither settings nor DSCPs; `name` is "mlx5_0/1"
+    // Of a port on InfiniBand: where its virtual lanes are not as the policy divides a link, a sentence each.
+    std::vector<std::string> lanes_that_differ;
     // Attach mode `shared`: one scheduling tree divides the port among all processes, whatever its classes do.
     bool is_divided_by_tree = false;
     // The daemon sets its trust, priorities and classes, sets them again where others do, and says what it cannot set.

@@ -95,7 +95,7 @@ Result<Packet> Umad::exchange(const Packet& question)
     pollfd ready{file_.get(), POLLIN, 0};
     constexpr int kLongest = static_cast<int>(kPatienceMs * (kRetries + 2));
     if (poll(&ready, 1, kLongest) <= 0) {
-        return fail(ErrorCode::Timeout, "the port does not answer");
+        return fail(ErrorCode::Io, "the port does not answer");
     }
     Message answer{};
     const ssize_t length = read(file_.get(), &answer, sizeof(answer));
@@ -104,7 +104,7 @@ Result<Packet> Umad::exchange(const Packet& question)
     }
     // The kernel gives back the question with an errno.
     if (answer.header.status == ETIMEDOUT) {
-        return fail(ErrorCode::Timeout, "the port does not answer");
+        return fail(ErrorCode::Io, "the port does not answer");
     }
     if (answer.header.status != 0 || length < static_cast<ssize_t>(sizeof(answer))) {
         const int error = answer.header.status == 0 ? EPROTO : static_cast<int>(answer.header.status);

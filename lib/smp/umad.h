@@ -19,7 +19,7 @@ public:
     [[nodiscard]] static Result<Umad> open(const std::string& device, std::uint32_t port,
                                            const std::filesystem::path& root = "/");
 
-    // Timeout: the port does not answer. Blocks for a second or so.
+    // Io: the port does not answer, too. Blocks for a second or so.
     [[nodiscard]] Result<Packet> exchange(const Packet& question);
 
 private:

@@ -41,7 +41,7 @@ install_daemon()
 install_tests()
 {
     local to=$1/usr/lib/rdma-qos-e2e
-    install -D -t "$to" "$build/tests/e2e/e2e_probe" "$build/tools/rdma-qos-sample/rdma-qos-sample"
+    install -D -t "$to" "$build/tests/e2e/e2e_probe" "$build/tests/e2e/libe2e_umad_port.so" "$build/tools/rdma-qos-sample/rdma-qos-sample"
     cp -r "$here"/{inside.sh,lib.sh,cases,boots,files} "$to"
     cp "$project_dir/tests/integration/adopt/queue_pairs.py" "$to/files"
     cp -r "$here"/files/units/. "$1/etc/systemd/system"

@@ -54,6 +54,8 @@ TEST(Check, ShowsHowThePortsOfTheHostAreSet)
     CheckReport nothing = good_report();
     nothing.ports = CheckedPorts{{"eth0"}, {}, {}};
     expect_golden("ctl/check-host-well.txt", render_check(nothing, Colour::Off));
+    nothing.ports->compared_lanes = {"mlx5_1/1", "mlx5_2/1"};
+    expect_golden("ctl/check-host-lanes.txt", render_check(nothing, Colour::Off));
     nothing.ports = CheckedPorts{};
     expect_golden("ctl/check-host-none.txt", render_check(nothing, Colour::Off));
 }

@@ -161,6 +161,8 @@ const Case kCases[] = {
     {"negotiation", [](Interface& port) { port.settings.dcbx->host = false; },
      "the firmware of eth0 negotiates with the switch (DCBX)", "dcb dcbx set dev eth0 host ieee",
      [](Interface& port) { port.settings.dcbx.reset(); }},
+    {"virtual-lanes", [](Interface& port) { port.lanes_that_differ = {"SL 2 (bulk) is in VL 0, not in VL 1"}; },
+     "eth0: SL 2 (bulk) is in VL 0, not in VL 1", "rdma-qosctl export opensm", [](Interface& /*port*/) {}},
 };
 
 std::vector<Finding> of_rule(const std::vector<Finding>& findings, std::string_view rule)

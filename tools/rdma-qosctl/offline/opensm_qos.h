@@ -30,6 +30,9 @@ struct OpensmQos {
     std::vector<std::string> findings;    // sentences without a full stop
 };
 
+// Most ports have so many.
+inline constexpr std::uint8_t kUsualDataVls = 8;
+
 // With so many data VLs: 1, 2, 4, 8 or 15.
 [[nodiscard]] OpensmQos opensm_qos(const Policy& policy, std::uint8_t data_vls);
 

@@ -22,15 +22,28 @@ bool CheckReport::ok() const
 
 namespace {
 
+// "traffic classes of eth0, virtual lanes of mlx5_1/1"; empty: nothing was looked at
+std::string looked_at(const CheckedPorts& ports)
+{
+    std::vector<std::string> parts;
+    if (!ports.interfaces.empty()) {
+        parts.push_back(fmt::format("traffic classes of {}", fmt::join(ports.interfaces, ", ")));
+    }
+    if (!ports.compared_lanes.empty()) {
+        parts.push_back(fmt::format("virtual lanes of {}", fmt::join(ports.compared_lanes, ", ")));
+    }
+    return fmt::format("{}", fmt::join(parts, " and "));
+}
+
 std::string render_ports(const CheckedPorts& ports, const Screen& screen)
 {
+    const std::string what = looked_at(ports);
     std::string text = sentence_on(screen, 0, 2,
-                                   ports.interfaces.empty()
-                                       ? std::string("traffic classes: this host has no RoCE port")
-                                       : fmt::format("traffic classes of {}: {}", fmt::join(ports.interfaces, ", "),
-                                                     ports.findings.empty()
-                                                         ? "nothing is wrong for this policy"
-                                                         : counted(ports.findings.size(), "finding"))) +
+                                   what.empty() ? std::string("traffic classes: this host has no RoCE port")
+                                                : fmt::format("{}: {}", what,
+                                                              ports.findings.empty()
+                                                                  ? "nothing is wrong for this policy"
+                                                                  : counted(ports.findings.size(), "finding"))) +
                        "\n";
     for (const auto& note : ports.notes) {
         text += labelled("note:", Style::Faint, note, screen, 2);
@@ -60,7 +73,10 @@ Json ports_json(const CheckedPorts& ports)
         set_text(each, "caution", finding.caution);
         findings.push_back(std::move(each));
     }
-    return {{"interfaces", ports.interfaces}, {"notes", ports.notes}, {"findings", std::move(findings)}};
+    return {{"interfaces", ports.interfaces},
+            {"lanes", ports.compared_lanes},
+            {"notes", ports.notes},
+            {"findings", std::move(findings)}};
 }
 
 }    // namespace

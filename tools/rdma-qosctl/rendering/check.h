@@ -23,9 +23,10 @@ struct CheckedDevice {
 
 // What the ports of this host are set to, compared with the policy. It refuses nothing.
 struct CheckedPorts {
-    std::vector<std::string> interfaces;    // that were looked at
-    std::vector<std::string> notes;         // what could not be looked at, or cannot be seen, in words
-    std::vector<port_lint::Finding> findings;
+    std::vector<std::string> interfaces{};    // that were looked at
+    std::vector<std::string> notes{};         // what could not be looked at, or cannot be seen, in words
+    std::vector<port_lint::Finding> findings{};
+    std::vector<std::string> compared_lanes{};    // "mlx5_0/1": ports on InfiniBand that said how they divide a link
 };
 
 struct CheckReport {

@@ -28,8 +28,11 @@
 #include "policy/model/lower.h"
 #include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/offline/kernel_traffic.h"
+#include "tools/rdma-qosctl/offline/opensm_compare.h"
+#include "tools/rdma-qosctl/offline/opensm_qos.h"
 #include "tools/rdma-qosctl/offline/other_end.h"
 #include "tools/rdma-qosctl/offline/port_demands.h"
+#include "tools/rdma-qosctl/offline/port_lanes.h"
 #include "tools/rdma-qosctl/offline/port_watch.h"
 #include "tools/rdma-qosctl/offline/targets.h"
 #include "tools/rdma-qosctl/output/json.h"
@@ -55,8 +58,9 @@ void add_options(CLI::App& command, CheckOptions& options)
     command.add_option("--devices", options.devices_file, "Check against the devices of this file")
         ->type_name("FILE.yaml");
     command.add_flag("--offline", options.offline, "Do not ask the daemon for its devices");
-    auto* host = command.add_flag("--host", options.host,
-                                  "Also compare the traffic classes of this host's ports with the policy");
+    auto* host = command.add_flag(
+        "--host", options.host,
+        "Also compare the traffic classes and virtual lanes of this host's ports with the policy");
     command.add_option("--peer", options.peers, "And with those of another host: its `rdma-qosctl devices --json`")
         ->type_name("FILE.json")
         ->allow_extra_args(false)
@@ -198,13 +202,32 @@ std::optional<std::map<std::string, port_lint::Rewrites>> watched_ports(const Po
     return std::move(*rewrites);
 }
 
-// Those on InfiniBand have nothing that could be looked at, but for what the policy says.
-void add_infiniband_ports(const Policy& policy, const std::string& root, std::vector<port_lint::Interface>& host)
+// What the subnet manager has set in one of them, if the policy divides links at all and the port says it.
+void compare_lanes(const OpensmQos& wanted, const std::string& root, port_lint::Interface& port, CheckedPorts& checked)
 {
+    if (wanted.lanes.size() < 2) {
+        return;
+    }
+    const auto lanes = read_port_lanes(root, port.rdma.device, port.rdma.port);
+    if (lanes) {
+        port.lanes_that_differ = differences(wanted, *lanes);
+        checked.compared_lanes.push_back(port.name);
+    } else {
+        checked.notes.push_back(
+            fmt::format("{}: its virtual lanes are not compared: {}", port.name, to_string(lanes.error())));
+    }
+}
+
+// Those on InfiniBand have neither traffic classes nor DSCPs.
+void add_infiniband_ports(const Policy& policy, const std::string& root, std::vector<port_lint::Interface>& host,
+                          CheckedPorts& checked)
+{
+    const OpensmQos wanted = opensm_qos(policy, kUsualDataVls);
     for (auto& found : port_lint::find_infiniband_ports(root)) {
         DeviceNames names = names_of_port(found);
         names.link_layer = LinkLayer::InfiniBand;
         set_demands(found.interface, policy, names);
+        compare_lanes(wanted, root, found.interface, checked);
         host.push_back(std::move(found.interface));
     }
 }
@@ -242,7 +265,7 @@ CheckedPorts check_ports(const Policy& policy, const Matcher& matcher, const Por
         checked.interfaces.push_back(port.name);
         host.push_back(std::move(port));
     }
-    add_infiniband_ports(policy, question.root, host);
+    add_infiniband_ports(policy, question.root, host, checked);
     checked.findings = port_lint::lint(host);
     append_new(checked.notes, unseen);
     return checked;

@@ -16,12 +16,12 @@
 #include "lib/port_classes/commands.h"
 #include "lib/port_lint/rdma_facts.h"
 #include "lib/smp/lanes.h"
-#include "lib/smp/umad.h"
 #include "tools/rdma-qosctl/offline/dcb_export.h"
 #include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/offline/opensm_compare.h"
 #include "tools/rdma-qosctl/offline/opensm_qos.h"
 #include "tools/rdma-qosctl/offline/port_demands.h"
+#include "tools/rdma-qosctl/offline/port_lanes.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 
@@ -30,7 +30,7 @@ namespace {
 
 struct ExportOpensmOptions {
     std::vector<std::string> files;
-    std::uint32_t data_vls = 8;
+    std::uint32_t data_vls = kUsualDataVls;
     std::string compare;    // a port: what it has, instead of the lines
 };
 
@@ -82,9 +82,7 @@ Result<smp::PortLanes> read_port(const Context& context, const std::string& name
                     fmt::format("`--compare {}`: write a device, or a device and the number of a port: mlx5_0/1",
                                 printable(name)));
     }
-    auto umad = TRY(smp::Umad::open(name.substr(0, slash), static_cast<std::uint32_t>(*port),
-                                    context.root.empty() ? "/" : context.root));
-    auto lanes = smp::read_lanes([&](const smp::Packet& question) { return umad.exchange(question); });
+    auto lanes = read_port_lanes(context.root, name.substr(0, slash), static_cast<std::uint32_t>(*port));
     return lanes ? lanes : fail(lanes.error().with_context(printable(name)));
 }
 

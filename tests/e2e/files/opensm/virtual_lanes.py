@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Gives a living OpenSM on ibsim what `rdma-qosctl export opensm` prints, and reads the tables of all ports.
+"""Gives a living OpenSM on ibsim what `rdma-qosctl export opensm` prints, and reads the tables of all ports; then asks
+`rdma-qosctl export opensm --compare` on each host, for this policy and for another one.
 
     virtual_lanes.py DIRECTORY
 
-Prints each difference, then a line `N arbitration tables, N SL tables: N differences`. Exit status: 0 no difference, 1
+Prints each difference, then a line `N arbitration tables, N SL tables, N comparisons: N differences`. Exit status: 0 no difference, 1
 some, 2 the comparison could not be made.
 """
 
@@ -16,6 +17,8 @@ import sys
 import fabrics
 import live
 
+# What is between ibsim and a program that uses the kernel's umad itself (umad_port.cpp).
+BETWEEN = "/usr/lib/rdma-qos-e2e/libe2e_umad_port.so"
 POLICY = """version: 1
 scheduling-nodes:
   - {name: tenants, share: 70}
@@ -38,18 +41,32 @@ def arbitration(said):
     return tables
 
 
+def compared(simulator, host, port, path):
+    """(does the port divide its link by this policy, what was said)."""
+    environment = dict(simulator.environment, SIM_HOST=host,
+                       LD_PRELOAD=f"{BETWEEN} {simulator.environment['LD_PRELOAD']}")
+    done = live.run("rdma-qosctl", "export", "opensm", "--compare", f"ibsim0/{port}", path, environment=environment,
+                    check=False)
+    if done.stderr or done.returncode not in (0, 3) or ("differs:" in done.stdout) != (done.returncode == 3):
+        raise live.Failure(f"rdma-qosctl on {host}: status {done.returncode}: {done.stdout}{done.stderr}")
+    return done.returncode == 0, done.stdout
+
+
 def main():
     directory = sys.argv[1]
     simulator = live.Simulator(os.path.join(directory, "fabric"), fabrics.ring(random.Random(1)))
     path = os.path.join(directory, "policy.yaml")
     with open(path, "w", encoding="utf-8") as file:
         file.write(POLICY)
+    other_path = os.path.join(directory, "other.yaml")
+    with open(other_path, "w", encoding="utf-8") as file:
+        file.write(POLICY.replace("share: 30", "share: 50"))
     exported = json.loads(live.run("rdma-qosctl", "--json", "export", "opensm", path).stdout)
     low = {lane["vl"]: lane["weight"] for lane in exported["lanes"]}
     opensm = live.OpenSM(simulator, os.path.join(directory, "opensm"), "", "Default=0x7fff, ipoib: ALL=full;\n",
                          options=exported["conf"])
     differences = 0
-    counts = {"arbitration": 0, "sl": 0}
+    counts = {"arbitration": 0, "sl": 0, "compared": 0}
     try:
         if len(set(low.values())) < 3 or len(low) < 3:
             raise live.Failure(f"the policy has no three lanes of different weights: {low}")
@@ -67,12 +84,20 @@ def main():
                 if [int(vl) for vl in row.split("|")] != exported["sl2vl"]:
                     differences += 1
                     print(f"{port['description']}: has {row}, exported was {exported['sl2vl']}")
+            if port["port"] == 1:    # ibsim gives a host its first port alone
+                for policy, expected in ((path, True), (other_path, False)):
+                    counts["compared"] += 1
+                    alike, said = compared(simulator, port["description"], 1, policy)
+                    if alike != expected:
+                        differences += 1
+                        print(f"{port['description']} by {policy}: {said}")
         if not all(counts.values()):
             raise live.Failure(f"nothing was compared: {counts}")
     finally:
         opensm.end()
         simulator.end()
-    print(f"{counts['arbitration']} arbitration tables, {counts['sl']} SL tables: {differences} differences")
+    print(f"{counts['arbitration']} arbitration tables, {counts['sl']} SL tables, {counts['compared']} comparisons: "
+          f"{differences} differences")
     return 1 if differences else 0
 
 
