@@ -108,6 +108,22 @@ TEST_F(PortsManaged, AReloadWritesWhatDiffers)
     EXPECT_EQ(writes_in_a_moment(), 0U) << "nothing differs";
 }
 
+TEST_F(PortsManaged, AnOverrideIsOnThePortAsLongAsItIsInForce)
+{
+    daemon_.start();
+    ASSERT_TRUE(comes_to_be_asked());
+    const auto given = daemon_.ctl("override light --max-rate 40Gbps --share 50 --for 1h");
+    ASSERT_EQ(given.status, 0) << given.output;
+    EXPECT_TRUE(eventually([&] {
+        const auto now = other_.settings();
+        return class_of(now, kLight).max_rate == Bandwidth::from_gbps(40) &&
+               class_of(now, kHeavy).weight < class_of(now, kLight).weight * 2;
+    }));
+    const auto over = daemon_.ctl("override clear light");
+    ASSERT_EQ(over.status, 0) << over.output;
+    EXPECT_TRUE(comes_to_be_asked());
+}
+
 TEST_F(PortsManaged, ADaemonThatStopsPutsBackWhatWasThere)
 {
     daemon_.start();

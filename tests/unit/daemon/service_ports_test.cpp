@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "daemon/service/managed_ports.h"
+#include "daemon/service/port_records.h"
 #include "lib/base/file.h"
 #include "tests/support/fake_ports.h"
 #include "tests/support/service_fixture.h"
@@ -276,6 +277,51 @@ TEST_F(ManagedServicePorts, AreNotWrittenAfterARestart)
     EXPECT_EQ(ports->writes("eth0"), writes);
     EXPECT_TRUE(disable());
     EXPECT_EQ(ports->settings("eth0"), test::three_classes()) << "what was there before the first run";
+}
+
+// What is not this daemon's file, or of an earlier boot, is no reason not to set the ports; what could not be read is
+// said.
+TEST_F(ManagedServicePorts, AreSetBesideARecordThatCannotBeUsed)
+{
+    begin_with();
+    const std::filesystem::path file = "var/lib/rdma-qos/port-classes.json";
+    const std::string whole = *read_regular_file(root.path() / file, 65536);
+    const auto with = [&whole](std::string_view from, std::string_view to) {
+        std::string text = whole;
+        const auto at = text.find(from);
+        EXPECT_NE(at, std::string::npos) << from;
+        return text.replace(at, from.size(), to);
+    };
+    struct Case {
+        std::string text;
+        const char* said;    // of the file; empty: it is well
+    };
+    const Case cases[] = {
+        {"", "port-classes.json"},
+        {whole.substr(0, whole.size() / 2), "port-classes.json"},
+        {"[]", "port-classes.json"},
+        {R"({"schema": 1, "ports": [7]})", "entry 1 of `ports`: `port` is missing"},
+        {with("\"port\"", "\"gate\""), "entry 1 of `ports`: `port` is missing"},
+        {with("driver mlx5_core", "driver"), "entry 1 of `ports`"},
+        {with("\"before\"", "\"after\""), "entry 1 of `ports`"},
+        {with("\"boot\": \"", "\"boot\": \"of another time"), ""},
+    };
+    for (const Case& each : cases) {
+        SCOPED_TRACE(each.text);
+        service->context().remove_observer(*this);
+        service.reset();
+        root.write(file, each.text);
+        const auto read = load_port_records(root.path());
+        EXPECT_THAT(read ? "" : to_string(read.error()), HasSubstr(each.said));
+        EXPECT_EQ(read.has_value(), *each.said == '\0');
+        ports->set("eth0", test::three_classes());
+        begin_with();
+        EXPECT_EQ(keeping(), PortKeeping::Kept);
+        EXPECT_TRUE(has_record());
+        EXPECT_TRUE(disable());
+        EXPECT_EQ(ports->settings("eth0"), test::three_classes()) << "what it was when it was read stands for it";
+        EXPECT_TRUE(enable());
+    }
 }
 
 TEST_F(ManagedServicePorts, ArePutBackByDisableAndSetByEnable)
