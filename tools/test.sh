@@ -304,7 +304,7 @@ run_group()
             run_label release "$1"
             ;;
         faults)
-            build_once release fault_test
+            build_once release fault_test ports_manage_test
             run_label release faults
             ;;
         sequences)

@@ -268,7 +268,7 @@ protected:
     static std::uint64_t stride()
     {
         const char* given = std::getenv("RDMAQOS_FAULT_STRIDE");    // NOLINT(concurrency-mt-unsafe): nobody sets it
-        return given == nullptr ? 13 : static_cast<std::uint64_t>(std::atoi(given));
+        return given == nullptr ? 29 : static_cast<std::uint64_t>(std::atoi(given));
     }
     // Of the first steps each, and some of the others.
     static std::vector<std::uint64_t> steps_of(std::uint64_t all)
