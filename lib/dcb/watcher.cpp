@@ -99,6 +99,13 @@ Result<Watcher> Watcher::open()
     if (!made) {
         return fail(cannot(errno, "netlink"));
     }
+    // Without a port number of its own the socket is told nothing: the kernel leaves out who has that of the sender,
+    // and its own is 0.
+    sockaddr_nl any{};
+    any.nl_family = AF_NETLINK;
+    if (bind(made.get(), reinterpret_cast<const sockaddr*>(&any), sizeof(any)) != 0) {    // NOLINT(*-reinterpret-cast)
+        return fail(cannot(errno, "its port number"));
+    }
     const int group = RTNLGRP_DCB;
     if (setsockopt(made.get(), SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)) != 0) {
         return fail(cannot(errno, "its group"));

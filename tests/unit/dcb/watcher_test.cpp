@@ -133,6 +133,19 @@ TEST(Watcher, OfTheKernelHasNothingToSay)
     EXPECT_THAT(watcher->drain(), IsEmpty());
 }
 
+// The kernel tells a socket without one nothing.
+TEST(Watcher, HasAPortNumber)
+{
+    const auto watcher = Watcher::open();
+    if (!watcher) {
+        GTEST_SKIP() << to_string(watcher.error());
+    }
+    sockaddr_nl local{};
+    socklen_t length = sizeof(local);
+    ASSERT_EQ(getsockname(watcher->fd(), reinterpret_cast<sockaddr*>(&local), &length), 0);
+    EXPECT_NE(local.nl_pid, 0U);
+}
+
 TEST(Changes, OfADatagram)
 {
     dcbmsg cee{};

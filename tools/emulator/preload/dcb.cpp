@@ -1,6 +1,6 @@
 // A socket of route netlink becomes a connection to the emulator when a message of DCB is sent on it, or when it joins
 // the group that is told of changes of DCB, and stays one: what it asks is rather about the emulator's ports than about
-// this host's.
+// this host's. One that has no port number when it joins the group stays one of this host.
 #include <cerrno>
 #include <cstdint>
 
@@ -39,6 +39,16 @@ bool is_route_netlink(int fd)
     socklen_t length = sizeof(domain);
     return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain == AF_NETLINK &&
            getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &length) == 0 && protocol == NETLINK_ROUTE;
+}
+
+// The kernel gives it with bind(2) or the first message, and tells a socket without one nothing: it leaves out who has
+// the number of the sender, and its own is 0.
+bool has_port_number(int fd)
+{
+    const KeptErrno kept;
+    sockaddr_nl local{};
+    socklen_t length = sizeof(local);
+    return getsockname(fd, reinterpret_cast<sockaddr*>(&local), &length) == 0 && local.nl_pid != 0;
 }
 
 // False: there is no emulator (any more).
@@ -127,7 +137,7 @@ EXPORT int setsockopt(int fd, int level, int name, const void* value, socklen_t 
         directory() != nullptr) {
         __builtin_memcpy(&group, value, sizeof(group));
     }
-    if (group == RTNLGRP_DCB && (is_netlink(fd) || is_route_netlink(fd))) {
+    if (group == RTNLGRP_DCB && (is_netlink(fd) || (is_route_netlink(fd) && has_port_number(fd)))) {
         return (is_netlink(fd) || lead_to_emulator(fd)) && join(fd) ? 0 : -1;
     }
     return real(fd, level, name, value, length);
