@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <iterator>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -92,6 +93,7 @@ bool PortKeeper::resume()
 void PortKeeper::was_reset()
 {
     present_.reset();
+    is_ets_doubtful_ = false;
     settled_.reset();
     failure_.reset();
     is_repair_ = false;
@@ -153,6 +155,21 @@ std::optional<TimePoint> PortKeeper::retry_at() const
     return failure_ ? failure_->retry_at : std::nullopt;
 }
 
+std::vector<port_classes::Step> PortKeeper::steps_to(const dcb::PortSettings& wanted) const
+{
+    return is_ets_doubtful_ ? port_classes::difference_and_ets(*present_, wanted, rules())
+                            : port_classes::difference(*present_, wanted, rules());
+}
+
+void PortKeeper::note_ets(const dcb::WriteReport& report)
+{
+    for (const dcb::Written& part : report.parts) {
+        const bool is_written = part.end == dcb::WriteEnd::Taken && std::holds_alternative<dcb::SetEts>(part.write);
+        is_ets_doubtful_ = dcb::may_be_half_written(part, dcb::find_driver(driver_)) ||
+                           (is_ets_doubtful_ && !is_written);
+    }
+}
+
 void PortKeeper::drop_record_of_other_driver()
 {
     if (!record_ || record_->driver == driver_) {
@@ -192,7 +209,7 @@ PortJob PortKeeper::keep(TimePoint now)
     if (!is_saved_) {
         return may_try(now) ? PortJob{PortJob::Kind::Save} : PortJob{};
     }
-    auto steps = port_classes::difference(*present_, plan_.wanted, rules());
+    auto steps = steps_to(plan_.wanted);
     if (steps.empty()) {
         settle(now);
         return {};
@@ -212,7 +229,7 @@ PortJob PortKeeper::let_go(TimePoint now)
         failure_.reset();
         return {};
     }
-    auto steps = port_classes::restore(*present_, record_->before, rules());
+    auto steps = steps_to(record_->before);
     if (steps.empty()) {
         if (std::exchange(has_written_, false)) {
             events_.push_back(
@@ -278,6 +295,7 @@ void PortKeeper::saved(const Result<void>& result, TimePoint now)
 void PortKeeper::written(const dcb::WriteReport& report, TimePoint now)
 {
     const bool is_for_this_plan = present_.has_value();
+    note_ets(report);
     if (report.now) {
         present_ = *report.now;
     } else {

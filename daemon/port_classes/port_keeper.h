@@ -128,6 +128,9 @@ private:
     [[nodiscard]] bool is_ours() const { return wish_ && plan_.has_classes; }
     [[nodiscard]] const dcb::PortSettings& goal() const { return is_ours() ? plan_.wanted : record_->before; }
     [[nodiscard]] bool may_try(TimePoint now) const;
+    // To there from what is present.
+    [[nodiscard]] std::vector<port_classes::Step> steps_to(const dcb::PortSettings& wanted) const;
+    void note_ets(const dcb::WriteReport& report);
     void drop_record_of_other_driver();
     [[nodiscard]] PortJob keep(TimePoint now);
     [[nodiscard]] PortJob let_go(TimePoint now);
@@ -146,6 +149,7 @@ private:
     port_classes::Plan plan_;                     // of the wish
     std::optional<dcb::PortSettings> settled_;    // what it was settled with
     bool has_written_ = false;                    // since it was settled
+    bool is_ets_doubtful_ = false;    // the NIC may have a part of one that was refused, and the driver not read it
     std::optional<Failure> failure_;
     std::string stopped_;    // why; empty: it is not
     std::optional<PortDrift> drift_;

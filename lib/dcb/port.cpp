@@ -176,6 +176,8 @@ WriteEnd end_of(const Write& write, const PortSettings& before, const PortSettin
     return is_unchanged(before, after, write) ? WriteEnd::Refused : WriteEnd::Partly;
 }
 
+constexpr const char* kHalfWritten = "; the NIC may have a part of it all the same, though it reads as before";
+
 std::string message_of(const PortKnown& port, const Written& written, const PortSettings& after)
 {
     const std::string what = fmt::format("{}: {}: ", port.interface, in_words(written.write));
@@ -185,7 +187,8 @@ std::string message_of(const PortKnown& port, const Written& written, const Port
     case WriteEnd::NotTried:
         return {};
     case WriteEnd::Refused:
-        return fmt::format("{}refused ({}): {}", what, why, advice_on(port, written.write, written.error));
+        return fmt::format("{}refused ({}): {}{}", what, why, advice_on(port, written.write, written.error),
+                           may_be_half_written(written, port.driver) ? kHalfWritten : "");
     case WriteEnd::Partly:
         return fmt::format("{}refused ({}), and partly done: {}; {}", what, why,
                            advice_on(port, written.write, written.error),
@@ -277,6 +280,13 @@ bool WriteReport::complete() const
 {
     return now.has_value() &&
            std::ranges::all_of(parts, [](const Written& part) { return part.end == WriteEnd::Taken; });
+}
+
+bool may_be_half_written(const Written& written, const Driver* driver)
+{
+    const bool has_reached_driver = written.error != EPERM && written.error != EOPNOTSUPP && written.error != ENODEV;
+    return std::holds_alternative<SetEts>(written.write) && written.end != WriteEnd::Taken &&
+           written.end != WriteEnd::NotTried && has_reached_driver && (driver == nullptr || !driver->atomic);
 }
 
 std::string WriteReport::message() const

@@ -100,6 +100,10 @@ struct Written {
     std::string message;    // for an administrator: what was asked, what happened, what to do. Empty if Taken
 };
 
+// Whether the NIC may have a part of it although it reads as before: some drivers write what they are asked for one
+// after the other, and read again what they remember. `driver`: its row; null: unknown.
+[[nodiscard]] bool may_be_half_written(const Written& written, const Driver* driver);
+
 struct WriteReport {
     std::vector<Written> parts;    // as many as were asked, in their order
     Result<PortSettings> now;      // after the last part that was tried

@@ -151,8 +151,8 @@ std::string words_of(const PortSettings& now, const dcb::Write& write)
 
 class Builder {
 public:
-    Builder(const PortSettings& present, const PortSettings& wanted, const Rules& rules)
-        : state_(present), wanted_(wanted), rules_(rules)
+    Builder(const PortSettings& present, const PortSettings& wanted, const Rules& rules, bool rewrites_ets)
+        : state_(present), wanted_(wanted), rules_(rules), rewrites_ets_(rewrites_ets)
     {
     }
 
@@ -229,7 +229,7 @@ private:
         if (!wanted_.ets || !state_.ets) {
             return;
         }
-        if (!divide_alike(*state_.ets, *wanted_.ets)) {
+        if (rewrites_ets_ || !divide_alike(*state_.ets, *wanted_.ets)) {
             push(dcb::SetEts{*wanted_.ets});
         }
         if (rules_.max_rates && !are_capped_alike(*state_.ets, *wanted_.ets)) {
@@ -268,6 +268,7 @@ private:
     PortSettings state_;
     const PortSettings& wanted_;
     const Rules& rules_;
+    const bool rewrites_ets_;
     std::vector<dcb::Write> sets_;
     std::vector<dcb::Write> deletes_;
     std::vector<Step> steps_;
@@ -285,7 +286,12 @@ void reset(dcb::Ets& ets)
 
 std::vector<Step> difference(const PortSettings& present, const PortSettings& wanted, const Rules& rules)
 {
-    return Builder(present, wanted, rules).build();
+    return Builder(present, wanted, rules, false).build();
+}
+
+std::vector<Step> difference_and_ets(const PortSettings& present, const PortSettings& wanted, const Rules& rules)
+{
+    return Builder(present, wanted, rules, true).build();
 }
 
 std::vector<Step> restore(const PortSettings& present, const PortSettings& before, const Rules& rules)

@@ -28,6 +28,11 @@ struct Step {
 [[nodiscard]] std::vector<Step> difference(const dcb::PortSettings& present, const dcb::PortSettings& wanted,
                                            const Rules& rules);
 
+// The same, and weights and classes of priorities in any case: of what a driver refused the NIC may have a part that
+// the driver does not read.
+[[nodiscard]] std::vector<Step> difference_and_ets(const dcb::PortSettings& present, const dcb::PortSettings& wanted,
+                                                   const Rules& rules);
+
 // Back to what was there before.
 [[nodiscard]] std::vector<Step> restore(const dcb::PortSettings& present, const dcb::PortSettings& before,
                                         const Rules& rules);

@@ -372,6 +372,52 @@ TEST(PortKeeper, DoesNotTryAgainWhatIsRefusedForGood)
     EXPECT_EQ(port.state(), PortKeeping::Kept);
 }
 
+// The first step, which is ETS, refused without a trace in what the driver reads.
+void refuse_first_step(Keeping& port, int error)
+{
+    port.read();
+    while (port.keeper.next(port.now).kind == PortJob::Kind::Save) {
+        ASSERT_TRUE(port.step());
+    }
+    const PortJob job = port.keeper.next(port.now);
+    ASSERT_EQ(job.kind, PortJob::Kind::Write);
+    dcb::WriteReport report{{}, *dcb::read_port(port.kernel, port.kernel.interface())};
+    for (const auto& step : job.steps) {
+        report.parts.push_back({step.write, dcb::WriteEnd::NotTried, 0, {}});
+    }
+    report.parts.front().end = dcb::WriteEnd::Refused;
+    report.parts.front().error = error;
+    ASSERT_TRUE(std::holds_alternative<dcb::SetEts>(report.parts.front().write));
+    port.keeper.written(report, port.now);
+}
+
+TEST(PortKeeper, PutsBackEtsThatReadsAsBeforeIfTheNicMayHaveAPartOfAnother)
+{
+    Keeping port;
+    const auto before = port.kernel.settings();
+    port.keeper.take_wish(wish());
+    refuse_first_step(port, EINVAL);
+    port.keeper.take_wish({});
+    port.read();
+    const PortJob job = port.keeper.next(port.now);
+    ASSERT_EQ(job.kind, PortJob::Kind::Write);
+    ASSERT_EQ(job.steps.size(), 1U);
+    EXPECT_EQ(std::get<dcb::SetEts>(job.steps.front().write).ets, before.ets);
+    EXPECT_GT(port.run(), 0);
+    EXPECT_EQ(port.run(), 0) << "once";
+    EXPECT_FALSE(port.disk);
+}
+
+TEST(PortKeeper, WritesNothingWhereNothingCanHaveBeenWritten)
+{
+    Keeping port;
+    port.keeper.take_wish(wish());
+    refuse_first_step(port, EPERM);
+    port.keeper.take_wish({});
+    port.read();
+    EXPECT_EQ(port.keeper.next(port.now).kind, PortJob::Kind::Forget);
+}
+
 TEST(PortKeeper, WritesNothingWhileTheRecordCannotBeKept)
 {
     Keeping port;
