@@ -50,6 +50,16 @@ std::string text_at(pid_t thread, std::uint64_t address)
     return text;
 }
 
+std::vector<std::uint8_t> bytes_at(pid_t thread, std::uint64_t address, std::size_t size)
+{
+    std::ifstream memory(fmt::format("/proc/{}/mem", thread), std::ios::binary);
+    memory.seekg(static_cast<std::streamoff>(address));
+    std::vector<std::uint8_t> bytes(size);
+    memory.read(reinterpret_cast<char*>(bytes.data()),    // NOLINT(*-reinterpret-cast)
+                static_cast<std::streamsize>(size));
+    return memory ? bytes : std::vector<std::uint8_t>();
+}
+
 // The index of the argument that is a path; -1.
 int path_argument(std::string_view name)
 {
@@ -103,6 +113,10 @@ std::optional<StoppedCall> described(int listener, const seccomp_notif& notice)
         stopped.file = std::filesystem::read_symlink(link, error).string();
         stopped.lengthens = stopped.call->name == "pwrite64" &&
                             notice.data.args[3] + notice.data.args[2] > std::filesystem::file_size(link, error);
+    }
+    if (stopped.call->name == "sendto") {
+        constexpr std::uint64_t kMost = 16;
+        stopped.beginning = bytes_at(thread, notice.data.args[1], std::min(kMost, std::uint64_t{notice.data.args[2]}));
     }
     return still_waits(listener, notice) ? std::optional(stopped) : std::nullopt;
 }

@@ -22,11 +22,12 @@ namespace rdmaqos::test {
 // A call that is about to be made.
 struct StoppedCall {
     const WatchedCall* call = nullptr;
-    pid_t process = 0;              // that was started with the launcher
-    bool by_main_thread = false;    // of that process
-    bool by_helper = false;         // a process that it has started
-    bool changes = false;           // as `call`; of files that are opened, only to be written
-    bool lengthens = false;         // a write behind the end of a file
+    pid_t process = 0;                        // that was started with the launcher
+    bool by_main_thread = false;              // of that process
+    bool by_helper = false;                   // a process that it has started
+    bool changes = false;                     // as `call`; of files that are opened, only to be written
+    bool lengthens = false;                   // a write behind the end of a file
+    std::vector<std::uint8_t> beginning{};    // of what sendto sends: 16 bytes at most
     std::string file;    // what the kernel calls it: "/etc/passwd", "socket:[4711]", "/memfd:record (deleted)"; or none
 
     [[nodiscard]] std::string text() const;

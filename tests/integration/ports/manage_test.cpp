@@ -1,4 +1,5 @@
-// rdma-qosd with `port-classes: manage`: what it sets, keeps, lets go, and finds after it was killed at any step.
+// rdma-qosd with `port-classes: manage`: what it sets, keeps, lets go, and finds after it was killed at any step. Below
+// the emulator, and on a kernel whose mlx5e has the port (tests/kernel).
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -7,7 +8,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <net/if.h>
 
+#include "tests/integration/ports/port_faults.h"
 #include "tests/integration/ports/port_rig.h"
 
 namespace rdmaqos::test {
@@ -22,11 +25,12 @@ constexpr const char* kReport = "version: 1\nport-classes: report\nattach-mode: 
 constexpr std::uint16_t kHeavy = 26;
 constexpr std::uint16_t kLight = 10;
 
+// The other device has no class, and nobody writes to it.
 std::string shares(int heavy, int light)
 {
     return fmt::format("version: 1\nqos-levels:\n  - {{name: DEFAULT, sl: 0}}\n"
-                       "  - {{name: heavy, dscp: {}, schedule: {{share: {}}}}}\n"
-                       "  - {{name: light, dscp: {}, schedule: {{share: {}, max-rate: 80Gbps}}}}\n",
+                       "  - {{name: heavy, dscp: {}, devices: [mlx5_0], schedule: {{share: {}}}}}\n"
+                       "  - {{name: light, dscp: {}, devices: [mlx5_0], schedule: {{share: {}, max-rate: 80Gbps}}}}\n",
                        kHeavy, heavy, kLight, light);
 }
 
@@ -40,21 +44,29 @@ protected:
     // An administrator has set something before.
     void SetUp() override
     {
+        ASSERT_TRUE(eventually([&] { return other_.settings_if_there().has_value(); }));
         EXPECT_TRUE(other_.divide({55, 45}));
-        EXPECT_TRUE(other_.write({dcb::SetApp{{dcb::Selector::Dscp, 40, 2}}}));
+        EXPECT_TRUE(
+            other_.write({dcb::SetMaxRates{{std::nullopt, std::nullopt, Bandwidth::from_gbps(10)}},
+                          dcb::SetApp{{dcb::Selector::Dscp, 40, 2}}, dcb::SetApp{{dcb::Selector::Dscp, 12, 3}}}));
         before_ = other_.everything();
+        ASSERT_FALSE(before_.empty());
     }
     void TearDown() override
     {
-        emulator("clear");
-        emulator("port-classes mlx5_0 none");
+        faults_.clear();
+        forget_classes(other_);
         make_as_it_was();
     }
 
     // As shares(`heavy`, `light`) ask, with 5 % for others; the map is written last.
     [[nodiscard]] bool is_as_asked(int heavy = 70, int light = 30)
     {
-        const auto now = other_.settings();
+        const auto there = other_.settings_if_there();
+        if (!there) {
+            return false;
+        }
+        const auto& now = *there;
         const auto near = [](const dcb::TrafficClass& traffic_class, int share) {
             return traffic_class.selection == dcb::Selection::Ets &&
                    std::abs(traffic_class.weight * 100 - share * 95) <= 100;
@@ -79,7 +91,8 @@ protected:
         return writes_so_far() - before;
     }
 
-    PortUser other_{"ens1"};
+    PortUser other_;
+    const PortFaults faults_;
     std::vector<std::uint8_t> before_;
     PortDaemon daemon_{shares(70, 30), kManage};
 };
@@ -90,7 +103,7 @@ TEST_F(PortsManaged, AreSetOnceAndThenLeftAlone)
 {
     daemon_.start();
     ASSERT_TRUE(comes_to_be_asked());
-    EXPECT_TRUE(daemon_.comes_to_log("the traffic classes of ens1 are as the policy asks"));
+    EXPECT_TRUE(daemon_.comes_to_log("the traffic classes of " + interface_of_port() + " are as the policy asks"));
     EXPECT_EQ(writes_in_a_moment(), 0U);
     EXPECT_THAT(daemon_.log(), Not(HasSubstr("has changed the traffic classes"))) << "its own writes are its own";
 }
@@ -192,6 +205,27 @@ TEST_F(PortsManaged, WhatAnotherProgramWritesIsPutBackAndSaid)
     EXPECT_TRUE(comes_to_be_as_before());
 }
 
+// iproute2's.
+TEST_F(PortsManaged, WhatTheCommandDcbWritesIsPutBackAndNamed)
+{
+    const auto dcb = [](const std::string& words) {
+        return std::system(fmt::format("dcb {} >/dev/null", words).c_str()) == 0;
+    };
+    if (!dcb("-Version")) {
+        GTEST_SKIP() << "dcb (iproute2) is not installed";
+    }
+    daemon_.start();
+    ASSERT_TRUE(comes_to_be_asked());
+    ASSERT_TRUE(daemon_.comes_to_log("as the policy asks"));
+    ASSERT_TRUE(dcb("app replace dev " + interface_of_port() + " dscp-prio 26:7"));
+    ASSERT_TRUE(daemon_.comes_to_log("as the policy asks again"));
+    EXPECT_TRUE(is_as_asked());
+    const auto status = daemon_.ctl("status").output;
+    EXPECT_THAT(status, HasSubstr("what others wrote was put back"));
+    EXPECT_THAT(status, HasSubstr("by probably the command `dcb`"));
+    EXPECT_THAT(status, HasSubstr("DSCP 26 to priority 7"));
+}
+
 TEST_F(PortsManaged, WhoWritesAgainAndAgainIsNotFought)
 {
     daemon_.start();
@@ -222,8 +256,14 @@ TEST_F(PortsManaged, AResetAndAPlugLoseAllOfItAndItComesBack)
          {std::vector<std::string>{"reset mlx5_0"}, {"unplug mlx5_0", "plug mlx5_0"}}) {
         SCOPED_TRACE(how.front());
         ASSERT_TRUE(comes_to_be_asked());
+        const auto interface = if_nametoindex(interface_of_port().c_str());
         for (const auto& words : how) {
             emulator(words);
+            // The driver notices a failure some time later, and the function comes and goes.
+            ASSERT_TRUE(!on_kernel() || words.starts_with("unplug") || eventually([&] {
+                const auto now = if_nametoindex(interface_of_port().c_str());
+                return now != 0 && now != interface;
+            }));
         }
         ASSERT_TRUE(eventually([&] { return writes_in_a_moment() > 0 || is_as_asked(); }));
         ASSERT_TRUE(comes_to_be_asked());
@@ -234,28 +274,84 @@ TEST_F(PortsManaged, AResetAndAPlugLoseAllOfItAndItComesBack)
 
 // ---- what is refused ----
 
-TEST_F(PortsManaged, ARefusedWriteIsSaidAndTriedAgain)
-{
-    for (const std::string how : {"refuse", "half", "silent"}) {
-        SCOPED_TRACE(how);
-        PortDaemon daemon(shares(70, 30), kManage);
-        emulator("dcb-fault mlx5_0 1 " + how);
-        daemon.start();
+class PortsRefused : public PortsManaged {
+protected:
+    // Its record is removed when everything is as before.
+    void expect_to_get_over_it(PortDaemon& daemon)
+    {
         ASSERT_TRUE(comes_to_be_asked()) << "what may work the next time is tried again";
         EXPECT_TRUE(daemon.comes_to_log("as the policy asks"));
         EXPECT_EQ(daemon.ctl("disable mlx5_0").status, 0);
         EXPECT_TRUE(comes_to_be_as_before());
     }
+};
+
+TEST_F(PortsRefused, IsSaidAndTriedAgain)
+{
+    faults_.refuse_once();
+    daemon_.start();
+    ASSERT_TRUE(daemon_.comes_to_log("refused"));
+    EXPECT_THAT(daemon_.log(), HasSubstr("Input/output error")) << "EIO";
+    EXPECT_THAT(daemon_.log(), HasSubstr("step 1 of "));
+    expect_to_get_over_it(daemon_);
 }
 
-TEST_F(PortsManaged, WhatIsAlwaysRefusedIsSaidUntilItIsTaken)
+TEST_F(PortsRefused, HalfWrittenIsSaidAndCompleted)
 {
-    emulator("dcb-fault mlx5_0 1 refuse 1 times 1000");    // EPERM
+    faults_.write_half();
     daemon_.start();
-    ASSERT_TRUE(daemon_.comes_to_log("ens1"));
-    ASSERT_TRUE(eventually([&] { return daemon_.ctl("status").output.find("traffic classes") != std::string::npos; }));
+    ASSERT_TRUE(daemon_.comes_to_log("partly done"));
+    expect_to_get_over_it(daemon_);
+}
+
+TEST_F(PortsRefused, HalfWrittenWhereTheDriverDoesNotLookIsPutBack)
+{
+    if (!on_kernel()) {
+        GTEST_SKIP() << "of the emulator's port everything can be read";
+    }
+    const std::string groups = PortFaults::groups();
+    PortFaults::write_groups();
+    daemon_.start();
+    ASSERT_TRUE(daemon_.comes_to_log("the NIC may have a part of it all the same"));
+    EXPECT_EQ(other_.everything(), before_) << "as it reads";
+    EXPECT_NE(PortFaults::groups(), groups);
+    EXPECT_EQ(daemon_.ctl("disable mlx5_0").status, 0);
+    EXPECT_TRUE(eventually([&] { return PortFaults::groups() == groups; }));
     EXPECT_EQ(other_.everything(), before_);
-    emulator("clear");
+}
+
+TEST_F(PortsRefused, OrNeverAnsweredItIsTriedAgain)
+{
+    if (on_kernel()) {
+        GTEST_SKIP() << "a kernel answers";
+    }
+    emulator("dcb-fault mlx5_0 1 silent");
+    daemon_.start();
+    expect_to_get_over_it(daemon_);
+}
+
+TEST_F(PortsRefused, OrTakenWithoutEffectItIsTriedAgain)
+{
+    if (!on_kernel()) {
+        GTEST_SKIP() << "the emulator does what it says";
+    }
+    PortFaults::do_nothing(8);
+    daemon_.start();
+    ASSERT_TRUE(daemon_.comes_to_log("says that it is done, but it is not"));
+    expect_to_get_over_it(daemon_);
+}
+
+TEST_F(PortsRefused, ForGoodItIsSaidUntilItIsTaken)
+{
+    faults_.refuse_always();
+    daemon_.start();
+    ASSERT_TRUE(daemon_.comes_to_log("tries again"));
+    const auto status = daemon_.ctl("status").output;
+    EXPECT_THAT(status, HasSubstr("Invalid argument"));
+    EXPECT_THAT(status, HasSubstr(interface_of_port()));
+    EXPECT_EQ(other_.everything(), before_);
+    EXPECT_EQ(writes_in_a_moment(), 0U) << "it would be refused again";
+    faults_.clear();
     ASSERT_EQ(daemon_.ctl("reload").status, 0);
     EXPECT_TRUE(comes_to_be_asked());
 }
@@ -303,8 +399,8 @@ TEST_F(PortsKilled, AtEachWriteOfTheFirstChangeItConverges)
         for (const std::string how : {"kill-before", "kill-after"}) {
             SCOPED_TRACE(fmt::format("{} write {} of {}", how, step, all));
             PortDaemon daemon(shares(70, 30), kManage);
-            emulator(fmt::format("dcb-fault mlx5_0 {} {}", step, how));
-            daemon.begin();
+            faults_.kill(step, how == "kill-before");
+            daemon.begin(faults_.launcher());
             ASSERT_TRUE(daemon.dies());
             const auto writes = writes_so_far();
             daemon.start();
@@ -331,10 +427,10 @@ TEST_F(PortsKilled, AtEachWriteThatPutsBackItConverges)
     for (const auto step : steps_of(all)) {
         SCOPED_TRACE(fmt::format("write {} of {}", step, all));
         PortDaemon daemon(shares(70, 30), kManage);
-        daemon.start();
+        daemon.start(faults_.launcher());
         ASSERT_TRUE(comes_to_be_asked());
         ASSERT_TRUE(daemon.comes_to_log("as the policy asks"));
-        emulator(fmt::format("dcb-fault mlx5_0 {} kill-after", step));
+        faults_.kill(step, false);
         daemon.set_settings(kReport);
         (void)daemon.ctl("reload");
         ASSERT_TRUE(daemon.dies());

@@ -2,11 +2,14 @@
 // or on a kernel whose mlx5e drives the interface. Other programs that set them, what is set, and what the daemon says.
 #pragma once
 
+#include <algorithm>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -16,9 +19,11 @@
 #include <linux/dcbnl.h>
 #include <linux/rtnetlink.h>
 #include <nlohmann/json.hpp>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "lib/dcb/port.h"
+#include "lib/dcb/watcher.h"
 #include "tests/nic_mlx5/program.h"
 #include "tests/support/ctl.h"
 #include "tests/support/emulated.h"
@@ -28,23 +33,37 @@
 
 namespace rdmaqos::test {
 
+// The network interface of mlx5_0: devices.yaml's, or the one that mlx5e has made, which is another one after a reset.
+// "": none just now.
+inline std::string interface_of_port()
+{
+    if (!on_kernel()) {
+        return "ens1";
+    }
+    std::error_code none;
+    for (const auto& each : std::filesystem::directory_iterator("/sys/class/infiniband/mlx5_0/device/net", none)) {
+        return each.path().filename();
+    }
+    return "";
+}
+
 // A program of the host that sets traffic classes, and asks for them.
 class PortUser {
 public:
-    explicit PortUser(std::string interface) : interface_(std::move(interface)) {}
-
-    // All that the kernel says, byte by byte.
+    // All that the kernel says, byte by byte. Empty: it has no such port just now.
     [[nodiscard]] std::vector<std::uint8_t> everything()
     {
-        const auto answer = kernel_.ask(RTM_GETDCB, question());
-        if (!answer) {
-            throw std::runtime_error("the port cannot be read: errno " + std::to_string(answer.error()));
-        }
-        return *answer;
+        return kernel_.ask(RTM_GETDCB, question()).value_or(std::vector<std::uint8_t>());
+    }
+    // The same.
+    [[nodiscard]] std::optional<dcb::PortSettings> settings_if_there()
+    {
+        auto now = dcb::read_port(kernel_, interface_of_port());
+        return now ? std::optional(std::move(*now)) : std::nullopt;
     }
     [[nodiscard]] dcb::PortSettings settings()
     {
-        auto now = dcb::read_port(kernel_, interface_);
+        auto now = dcb::read_port(kernel_, interface_of_port());
         if (!now) {
             throw std::runtime_error(to_string(now.error()));
         }
@@ -64,28 +83,46 @@ public:
     }
     bool write(const std::vector<dcb::Write>& writes)
     {
-        const auto report = dcb::write_port(kernel_, interface_, writes, dcb::find_driver("mlx5_core"));
+        const auto report = dcb::write_port(kernel_, interface_of_port(), writes, dcb::find_driver("mlx5_core"));
         return report.complete();
+    }
+    // No entries, no maximum rates.
+    bool clear()
+    {
+        std::vector<dcb::Write> writes{dcb::SetMaxRates{}};
+        for (const auto& entry : settings().apps) {
+            writes.emplace_back(dcb::DeleteApp{entry});
+        }
+        return write(writes);
     }
 
 private:
-    [[nodiscard]] std::vector<std::uint8_t> question() const
+    [[nodiscard]] static std::vector<std::uint8_t> question()
     {
-        std::vector<std::uint8_t> bytes(NLMSG_ALIGN(sizeof(dcbmsg)));
+        constexpr std::size_t kName = NLMSG_ALIGN(sizeof(dcbmsg)) + NLA_HDRLEN;
+        const std::string interface = interface_of_port();
+        std::vector<std::uint8_t> bytes(NLMSG_ALIGN(kName + interface.size() + 1));
         bytes[offsetof(dcbmsg, cmd)] = DCB_CMD_IEEE_GET;
         nlattr name{};
         name.nla_type = DCB_ATTR_IFNAME;
-        name.nla_len = static_cast<std::uint16_t>(NLA_HDRLEN + interface_.size() + 1);
-        const auto* header = reinterpret_cast<const std::uint8_t*>(&name);
-        bytes.insert(bytes.end(), header, header + sizeof(name));
-        bytes.insert(bytes.end(), interface_.begin(), interface_.end());
-        bytes.resize(NLMSG_ALIGN(bytes.size() + 1));
+        name.nla_len = static_cast<std::uint16_t>(NLA_HDRLEN + interface.size() + 1);
+        std::memcpy(&bytes[kName - NLA_HDRLEN], &name, sizeof(name));
+        std::memcpy(&bytes[kName], interface.data(), interface.size());
         return bytes;
     }
 
     dcb::KernelTransport kernel_;
-    const std::string interface_;
 };
+
+// What is set for the next test does not depend on this one's.
+inline void forget_classes(PortUser& user)
+{
+    if (on_kernel()) {
+        EXPECT_TRUE(user.clear());
+    } else {
+        emulator("port-classes mlx5_0 none");
+    }
+}
 
 // rdma-qosd that can be killed and started again under a root that outlives it.
 class PortDaemon {
@@ -111,16 +148,15 @@ public:
     void set_policy(const std::string& policy) const { dir_.write("etc/rdma-qos/policy.yaml", policy); }
     void set_settings(const std::string& settings) const { dir_.write("etc/rdma-qos/rdma-qosd.yaml", settings); }
 
-    // Returns at once.
-    void begin()
+    // Returns at once. `launcher`: words before the command.
+    void begin(std::vector<std::string> launcher = {})
     {
-        process_ = std::make_unique<Child>(
-            std::vector<std::string>{RDMAQOS_DAEMON, "--root", root().string(), "--host-devices"},
-            std::vector<std::string>(), log_file(++starts_));
+        launcher.insert(launcher.end(), {RDMAQOS_DAEMON, "--root", root().string(), "--host-devices"});
+        process_ = std::make_unique<Child>(launcher, std::vector<std::string>(), log_file(++starts_));
     }
-    void start()
+    void start(const std::vector<std::string>& launcher = {})
     {
-        begin();
+        begin(launcher);
         const auto is_ready = [&] { return read_text(log_file(starts_)).find("ready: ") != std::string::npos; };
         if (!eventually([&] { return is_ready() || process_->has_ended(); }) || !is_ready()) {
             throw std::runtime_error("rdma-qosd does not become ready: " + log());
@@ -191,9 +227,42 @@ inline std::string classes_in(const nlohmann::json& said)
     return text;
 }
 
-// Requests to set something that have reached the emulated port.
+// Notifications of traffic classes, which the kernel has sent before it answers whoever has set them, also to what it
+// refuses.
+class NoticeCounter {
+public:
+    NoticeCounter()
+    {
+        const int room = 64 << 20;
+        if (setsockopt(watcher_.fd(), SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) != 0) {
+            throw std::runtime_error("no room for notifications");
+        }
+    }
+    [[nodiscard]] std::uint64_t count()
+    {
+        for (auto changes = watcher_.drain(); !changes.empty(); changes = watcher_.drain()) {
+            if (std::ranges::any_of(changes, [](const auto& each) { return each.kind == dcb::ChangeKind::Lost; })) {
+                throw std::runtime_error("notifications are lost");
+            }
+            count_ += static_cast<std::uint64_t>(
+                std::ranges::count(changes, interface_of_port(), &dcb::Change::interface));
+        }
+        return count_;
+    }
+
+private:
+    dcb::Watcher watcher_ = dcb::Watcher::open().value();
+    std::uint64_t count_ = 0;
+};
+
+// Requests to set something that have reached the port, those that were refused too; what counts is how many more there
+// are from one call to the next.
 inline std::uint64_t writes_so_far()
 {
+    if (on_kernel()) {
+        static NoticeCounter counter;
+        return counter.count();
+    }
     return emulated_device().at("dcb-writes").get<std::uint64_t>();
 }
 

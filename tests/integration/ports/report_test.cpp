@@ -21,7 +21,7 @@ class PortsReported : public ::testing::Test {
 protected:
     void TearDown() override
     {
-        emulator("port-classes mlx5_0 none");
+        forget_classes(other_);
         make_as_it_was();
     }
     [[nodiscard]] nlohmann::json said() const { return said_of_port(daemon_.root()); }
@@ -33,7 +33,7 @@ protected:
     static bool run(const std::string& command) { return std::system(command.c_str()) == 0; }
 
     Daemon daemon_{on_emulator(kThreeClasses, kSeldom)};
-    PortUser other_{"ens1"};
+    PortUser other_;
 };
 
 TEST_F(PortsReported, AreReadOnceAndNothingIsWritten)
@@ -81,6 +81,25 @@ TEST_F(PortsReported, TheEmulatorsOwnerIsAnotherProgram)
     emulator("port-classes mlx5_0 tc1=70 tc2=30 dscp26=1");
     ASSERT_TRUE(comes_to_say("0: ets 0, 1: ets 70, 2: ets 30"));
     EXPECT_THAT(said().at("last-change").value("by", ""), HasSubstr("another program"));
+}
+
+// By the same group, which the kernel sends to every other socket but those with the port number 0, its own.
+TEST_F(PortsReported, WhoHasNoPortNumberIsToldNothing)
+{
+    const auto listener = [](bool has_number) {
+        UniqueFd made(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE));
+        sockaddr_nl any{};
+        any.nl_family = AF_NETLINK;
+        EXPECT_TRUE(!has_number || bind(made.get(), reinterpret_cast<const sockaddr*>(&any), sizeof(any)) == 0);
+        const int group = RTNLGRP_DCB;
+        EXPECT_EQ(setsockopt(made.get(), SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)), 0);
+        return dcb::Watcher(std::move(made));
+    };
+    auto without = listener(false);
+    auto with = listener(true);
+    ASSERT_TRUE(other_.divide({60, 40}));
+    EXPECT_TRUE(eventually([&] { return !with.drain().empty(); }));
+    EXPECT_TRUE(without.drain().empty());
 }
 
 // iproute2's, by its own socket.

@@ -3,6 +3,8 @@
  * Writing to /proc/fake_mlx5, one line each; opcodes, statuses and syndromes in hexadecimal:
  *
  *	fail OPCODE STATUS SYNDROME [COUNT]	the next COUNT (1) commands end so, without effect
+ *	refuse REGISTER STATUS SYNDROME [COUNT [SKIP]]	of the port: COUNT (1) writes of it, after SKIP (0) others, end so,
+ *						without effect; with status 0 the driver does not learn that
  *	delay OPCODE MILLISECONDS		each takes at least so long; 0: no longer
  *	delegate OPCODE 1|0			to the process at /dev/fake_mlx5, or not
  *	plug | unplug				the function appears, or goes in good order; the log says when it has
@@ -30,6 +32,12 @@ struct arranged {
 };
 
 static struct arranged arranged[32];
+static struct {
+	u16 number;		/* of the register */
+	u8 status;
+	u32 syndrome;
+	unsigned int count, skip;
+} refused;
 static DEFINE_KFIFO(requests, struct fm5_request, 64);
 static DEFINE_SPINLOCK(lock);
 
@@ -69,6 +77,25 @@ struct fm5_fault fm5_take_fault(u16 op, bool delayed)
 	return fault;
 }
 
+bool fm5_take_refusal(u16 number, u8 *status, u32 *syndrome)
+{
+	bool taken = false;
+
+	spin_lock(&lock);
+	if (refused.count && refused.number == number) {
+		taken = !refused.skip;
+		if (taken) {
+			refused.count--;
+			*status = refused.status;
+			*syndrome = refused.syndrome;
+		} else {
+			refused.skip--;
+		}
+	}
+	spin_unlock(&lock);
+	return taken;
+}
+
 bool fm5_next_request(struct fm5_request *request)
 {
 	return kfifo_out(&requests, request, 1);
@@ -94,6 +121,18 @@ static int arrange_failure(u16 op, u8 status, u32 syndrome, unsigned int count)
 	return a ? 0 : -ENOSPC;
 }
 
+static int arrange_refusal(u16 number, u8 status, u32 syndrome, unsigned int count, unsigned int skip)
+{
+	spin_lock(&lock);
+	refused.number = number;
+	refused.status = status;
+	refused.syndrome = syndrome;
+	refused.count = count;
+	refused.skip = skip;
+	spin_unlock(&lock);
+	return 0;
+}
+
 static int arrange_delay(u16 op, unsigned int ms)
 {
 	struct arranged *a;
@@ -108,10 +147,12 @@ static int arrange_delay(u16 op, unsigned int ms)
 
 static int obey(const char *line)
 {
-	unsigned int a, b, c, d = 1;
+	unsigned int a, b, c, d = 1, e = 0;
 
 	if (sscanf(line, "fail %x %x %x %u", &a, &b, &c, &d) >= 3)
 		return a ? arrange_failure(a, b, c, d) : -EINVAL;
+	if (sscanf(line, "refuse %x %x %x %u %u", &a, &b, &c, &d, &e) >= 3)
+		return arrange_refusal(a, b, c, d, e);
 	if (sscanf(line, "delay %x %u", &a, &b) == 2)
 		return a ? arrange_delay(a, b) : -EINVAL;
 	if (sscanf(line, "delegate %x %u", &a, &b) == 2) {

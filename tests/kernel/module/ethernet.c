@@ -154,6 +154,10 @@ void fm5_access_register(struct fm5_command *c)
 	void *data = c->out + 16;
 
 	fm5_note(c, "register=%#x", number);
+	if (fm5_eth == FM5_MLX5E && c->op_mod == 0 && fm5_take_refusal(number, &c->status, &c->syndrome)) {
+		fm5_note_more(c, " refused");
+		return;
+	}
 	if (fm5_eth == FM5_MLX5E && fm5_port_register(c, number, c->op_mod == 0))
 		return;
 	switch (number) {

@@ -221,6 +221,8 @@ int fm5_control_start(void);
 void fm5_control_stop(void);
 /* What is arranged for the next command of this opcode. `delayed`: it has waited already, and uses up a failure. */
 struct fm5_fault fm5_take_fault(u16 op, bool delayed);
+/* Whether a write of the register ends with these, as ordered, without effect. */
+bool fm5_take_refusal(u16 number, u8 *status, u32 *syndrome);
 /* What the firmware is asked to do besides commands. */
 bool fm5_next_request(struct fm5_request *request);
 
