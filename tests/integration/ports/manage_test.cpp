@@ -55,6 +55,7 @@ protected:
     void TearDown() override
     {
         faults_.clear();
+        daemon_.end();
         forget_classes(other_);
         make_as_it_was();
     }
@@ -208,22 +209,20 @@ TEST_F(PortsManaged, WhatAnotherProgramWritesIsPutBackAndSaid)
 // iproute2's.
 TEST_F(PortsManaged, WhatTheCommandDcbWritesIsPutBackAndNamed)
 {
-    const auto dcb = [](const std::string& words) {
-        return std::system(fmt::format("dcb {} >/dev/null", words).c_str()) == 0;
-    };
-    if (!dcb("-Version")) {
+    const auto run = [](const std::string& command) { return std::system(command.c_str()) == 0; };
+    if (!run("command -v dcb >/dev/null")) {
         GTEST_SKIP() << "dcb (iproute2) is not installed";
     }
     daemon_.start();
     ASSERT_TRUE(comes_to_be_asked());
     ASSERT_TRUE(daemon_.comes_to_log("as the policy asks"));
-    ASSERT_TRUE(dcb("app replace dev " + interface_of_port() + " dscp-prio 26:7"));
+    ASSERT_TRUE(run(
+        fmt::format("dcb ets set dev {} tc-tsa all:strict 0:ets 1:ets tc-bw all:0 0:55 1:45", interface_of_port())));
     ASSERT_TRUE(daemon_.comes_to_log("as the policy asks again"));
     EXPECT_TRUE(is_as_asked());
     const auto status = daemon_.ctl("status").output;
     EXPECT_THAT(status, HasSubstr("what others wrote was put back"));
     EXPECT_THAT(status, HasSubstr("by probably the command `dcb`"));
-    EXPECT_THAT(status, HasSubstr("DSCP 26 to priority 7"));
 }
 
 TEST_F(PortsManaged, WhoWritesAgainAndAgainIsNotFought)
@@ -397,6 +396,9 @@ TEST_F(PortsKilled, AtEachWriteOfTheFirstChangeItConverges)
     }
     for (const auto step : steps_of(all)) {
         for (const std::string how : {"kill-before", "kill-after"}) {
+            if (on_kernel() && how == "kill-before" && step > 1) {
+                continue;    // nothing comes between it and the one before
+            }
             SCOPED_TRACE(fmt::format("{} write {} of {}", how, step, all));
             PortDaemon daemon(shares(70, 30), kManage);
             faults_.kill(step, how == "kill-before");

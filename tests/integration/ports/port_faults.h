@@ -69,6 +69,7 @@ public:
             made += type == RTM_SETDCB ? 1U : 0U;
             if (is_behind || (before && made == nth && type == RTM_SETDCB)) {
                 signal_process(call.process, SIGKILL);
+                return Verdict{.error = EINTR};    // it might still be made before its thread ends
             }
             return Verdict{};
         });

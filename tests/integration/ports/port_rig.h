@@ -137,9 +137,7 @@ public:
         if (::testing::Test::HasFailure()) {
             GTEST_LOG_(INFO) << "logs of rdma-qosd:\n" << log();
         }
-        if (process_ && !process_->has_ended()) {
-            EXPECT_TRUE(stop());
-        }
+        end();
     }
     PortDaemon(const PortDaemon&) = delete;
     PortDaemon& operator=(const PortDaemon&) = delete;
@@ -178,6 +176,13 @@ public:
         process_->signal(SIGTERM);
         const auto status = process_->wait();
         return status && WIFEXITED(*status) && WEXITSTATUS(*status) == 0;
+    }
+    // If it runs.
+    void end()
+    {
+        if (process_ && !process_->has_ended()) {
+            EXPECT_TRUE(stop());
+        }
     }
     // Of all starts.
     [[nodiscard]] std::string log() const
