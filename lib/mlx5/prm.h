@@ -143,6 +143,7 @@ constexpr std::size_t kQpc = 192;
 constexpr std::size_t kQpcBytes = 232;
 constexpr std::size_t kQueryQpBytes = 272;
 // CREATE_QP: where its queue is, behind the context.
+constexpr Field kQueueMemoryOffset{2048, 64};
 constexpr Field kQueueMemory{2112, 32};
 constexpr Field kQueueMemoryValid{2144, 1};
 constexpr std::size_t kCreateQpBytes = 272;
@@ -173,8 +174,10 @@ constexpr Field kMtu{64, 3};
 constexpr Field kLogMessageMax{67, 5};
 constexpr Field kLogReceives{73, 4};
 constexpr Field kLogReceiveStride{77, 3};    // of 16 bytes
+constexpr Field kNoSendQueue{80, 1};
 constexpr Field kLogSendBlocks{81, 4};
 constexpr Field kUarPage{104, 24};
+constexpr Field kUserIndex{136, 24};
 constexpr Field kRemoteQpn{168, 24};
 // The primary address path and the alternate one.
 constexpr std::size_t kPath = 192;
@@ -200,12 +203,17 @@ constexpr Field kRemoteAtomic{1170, 1};
 constexpr Field kMinRnrNak{1187, 5};
 constexpr Field kNextReceivePsn{1192, 24};
 constexpr Field kReceiveCq{1256, 24};
+constexpr Field kDoorbellOffset{1280, 64};    // of its record, in that memory
 constexpr Field kQkey{1344, 32};
+constexpr Field kReceiveType{1381, 3};
+constexpr Field kSharedReceiveQueue{1384, 24};
 constexpr Field kDoorbellMemoryValid{1667, 1};
 constexpr Field kDoorbellMemory{1824, 32};
 constexpr std::uint64_t kReliableConnection = 0;
 constexpr std::uint64_t kUnreliableConnection = 1;
 constexpr std::uint64_t kUnreliableDatagram = 2;
+constexpr std::uint64_t kOwnReceives = 0;    // of kReceiveType
+constexpr std::uint64_t kSharedReceives = 1;
 }    // namespace qpc
 
 // CREATE, MODIFY, QUERY, DESTROY_SQ; state and number of receive queues are at the same places.

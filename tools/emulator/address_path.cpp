@@ -15,15 +15,23 @@ using namespace mlx5::prm;
 // The hop limit of a route without one of its own: on Ethernet the kernel takes the route's.
 constexpr std::uint8_t kRouteHops = 64;
 
+// Rates of enum ibv_rate at their places in the hardware's count; others are farther up by the offset.
+constexpr std::uint8_t kRateOffset = 5;
+constexpr std::uint8_t kHardwareRates[] = {IBV_RATE_MAX,      IBV_RATE_56_GBPS, IBV_RATE_25_GBPS, IBV_RATE_100_GBPS,
+                                           IBV_RATE_200_GBPS, IBV_RATE_50_GBPS, IBV_RATE_400_GBPS};
+
 // Of enum ibv_rate.
 std::uint8_t hardware_rate(std::uint8_t rate)
 {
-    constexpr std::uint8_t kOffset = 5;
-    // At their places in the hardware's count.
-    constexpr std::uint8_t kOwn[] = {IBV_RATE_MAX,      IBV_RATE_56_GBPS, IBV_RATE_25_GBPS, IBV_RATE_100_GBPS,
-                                     IBV_RATE_200_GBPS, IBV_RATE_50_GBPS, IBV_RATE_400_GBPS};
-    const auto* found = std::find(std::begin(kOwn), std::end(kOwn), rate);
-    return static_cast<std::uint8_t>(found == std::end(kOwn) ? rate + kOffset : found - std::begin(kOwn));
+    const auto* found = std::find(std::begin(kHardwareRates), std::end(kHardwareRates), rate);
+    return static_cast<std::uint8_t>(found == std::end(kHardwareRates) ? rate + kRateOffset
+                                                                       : found - std::begin(kHardwareRates));
+}
+
+std::uint8_t verbs_rate(std::uint64_t hardware)
+{
+    return static_cast<std::uint8_t>(hardware < std::size(kHardwareRates) ? kHardwareRates[hardware]
+                                                                          : hardware - kRateOffset);
 }
 
 struct Path {
@@ -124,6 +132,31 @@ ib_uverbs_qp_dest reported_address(const ib_uverbs_qp_dest& fitted, std::uint32_
         reported.traffic_class = fitted.traffic_class;
     }
     return reported;
+}
+
+ib_uverbs_qp_dest address_in(const Mailbox& context, bool infiniband)
+{
+    const auto field = [&](Field of_path) { return get(context, at(qpc::kPath, of_path)); };
+    ib_uverbs_qp_dest address{};
+    address.port_num = static_cast<std::uint8_t>(field(path::kPort));
+    address.static_rate = verbs_rate(field(path::kStaticRate));
+    address.is_global = infiniband ? static_cast<std::uint8_t>(field(path::kGlobal)) : 1;
+    if (infiniband) {
+        address.src_path_bits = static_cast<std::uint8_t>(field(path::kPathBits));
+        address.dlid = static_cast<std::uint16_t>(field(path::kLid));
+        address.sl = static_cast<std::uint8_t>(field(path::kSl));
+        address.traffic_class = static_cast<std::uint8_t>(field(path::kTrafficClass));
+    } else {
+        address.sl = static_cast<std::uint8_t>(field(path::kEthPriority));
+        address.traffic_class = static_cast<std::uint8_t>(field(path::kDscp) << 2U);
+    }
+    address.sgid_index = static_cast<std::uint8_t>(field(path::kGidIndex));
+    address.hop_limit = static_cast<std::uint8_t>(field(path::kHopLimit));
+    address.flow_label = static_cast<std::uint32_t>(field(path::kFlowLabel));
+    for (std::size_t byte = 0; byte < std::size(address.dgid); ++byte) {
+        address.dgid[byte] = static_cast<std::uint8_t>(field({path::kGid + 8 * byte, 8}));
+    }
+    return address;
 }
 
 void put_attributes(Mailbox& answer, const QueuePairData& data, bool infiniband)

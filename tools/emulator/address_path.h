@@ -35,6 +35,10 @@ namespace rdmaqos::emulator {
     return data.type == QueuePairType::Ud && data.connected ? kLargest : data.attributes.path_mtu;
 }
 
+// The address in a queue pair's context, as verbs have it. A priority and a DSCP are its service level and traffic
+// class on Ethernet.
+[[nodiscard]] ib_uverbs_qp_dest address_in(const mlx5::Mailbox& context, bool infiniband);
+
 // What verbs have set, into the context that an answer to QUERY_QP has. data.mutex is held.
 void put_attributes(mlx5::Mailbox& answer, const QueuePairData& data, bool infiniband);
 

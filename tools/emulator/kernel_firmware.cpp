@@ -50,20 +50,6 @@ constexpr std::uint16_t kPlayed[] = {
     DestroyGeneralObject,
 };
 
-std::optional<QueuePairType> type_of(std::uint64_t service)
-{
-    switch (service) {
-    case qpc::kReliableConnection:
-        return QueuePairType::Rc;
-    case qpc::kUnreliableConnection:
-        return QueuePairType::Uc;
-    case qpc::kUnreliableDatagram:
-        return QueuePairType::Ud;
-    default:
-        return std::nullopt;
-    }
-}
-
 Refusal no_such_queue(std::uint32_t number)
 {
     return make_refusal(RefusalReason::NoSuchQueuePair, fmt::format("the device has no queue {}", number));
@@ -371,7 +357,7 @@ Mailbox KernelFirmware::create(Request& request, QueueKind kind)
     set(queue.context, is_pair ? qpc::kState : kSqcState, 0);
     std::optional<QueuePairType> type;
     if (request.of_user() && kind != QueueKind::Receive) {
-        type = is_pair ? type_of(get(queue.context, qpc::kServiceType)) : QueuePairType::RawPacket;
+        type = is_pair ? type_of_service(get(queue.context, qpc::kServiceType)) : QueuePairType::RawPacket;
     }
     std::uint32_t number = 0;
     {

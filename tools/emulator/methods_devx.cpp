@@ -13,6 +13,7 @@
 #include "tools/emulator/address_path.h"
 #include "tools/emulator/firmware_commands.h"
 #include "tools/emulator/methods.h"
+#include "tools/emulator/queue_pair_context.h"
 
 namespace rdmaqos::emulator {
 namespace {
@@ -157,16 +158,60 @@ void create_element(Context& context, const Mailbox& command)
     context.call.out_handle(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, handle);
 }
 
+// Of those of the file that has the device's number; the firmware lets a program name no others. Null: none.
+std::shared_ptr<Object> object_of(const Context& context, ObjectType type, std::uint32_t number)
+{
+    for (auto& object : context.file.objects()) {
+        if (object->type == type && object->number == number) {
+            return object;
+        }
+    }
+    return nullptr;
+}
+
+std::optional<DevxMemoryData> memory_of(const Context& context, std::uint32_t number)
+{
+    const auto object = object_of(context, ObjectType::DevxMemory, number);
+    return object ? std::optional(std::get<DevxMemoryData>(object->data)) : std::nullopt;
+}
+
+// Where its queues are in the program's memory. Empty: nothing of it moves.
+std::optional<QueuePairMemory> queues_of(const Context& context, const Mailbox& command, std::uint32_t number)
+{
+    const auto queues = queues_in(command);
+    const auto queue = queues ? memory_of(context, queues->queue_memory) : std::nullopt;
+    const auto record = queues ? memory_of(context, queues->record_memory) : std::nullopt;
+    auto memory = queue && record ? placed(*queues, *queue, *record) : std::nullopt;
+    if (!memory || !object_of(context, ObjectType::ProtectionDomain, memory->domain) ||
+        !object_of(context, ObjectType::CompletionQueue, memory->send_queue) ||
+        !object_of(context, ObjectType::CompletionQueue, memory->receive_queue) ||
+        (memory->shared_receive_queue != 0 &&
+         !object_of(context, ObjectType::SharedReceiveQueue, memory->shared_receive_queue))) {
+        return std::nullopt;
+    }
+    memory->number = number;
+    memory->owner = {context.call.caller().pid, context.call.caller().uid};
+    memory->event = [](AsyncEvent) {};    // verbs know nothing of it
+    return memory;
+}
+
 void create_queue_pair(Context& context, const Mailbox& command)
 {
     constexpr auto kOut = MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT;
-    const auto service = static_cast<std::uint8_t>(get(command, at(kQpc, qpc::kServiceType)));
     const std::uint32_t number = context.device.next_queue_pair();
     const auto object = std::make_shared<Object>(ObjectType::DevxObject, number);
-    object->data = DevxQueuePairData{service, 0, 0};
+    auto data = std::make_unique<DevxQueuePairData>();
+    data->context.resize(kQpcBytes);
+    set(data->context, qpc::kServiceType, get(command, at(kQpc, qpc::kServiceType)));
+    object->data = std::move(data);
     const FirmwareAnswer answer = ask(context, command, number);
     if (answer.refusal) {
         throw Failure(EIO);    // the file is from before a reset
+    }
+    Hardware* const hardware = context.device.hardware();
+    if (auto queues = queues_of(context, command, number); hardware != nullptr && queues) {
+        hardware->add(context.device, std::move(*queues));
+        object->on_end = [hardware, &device = context.device, number] { hardware->remove_queue_pair(device, number); };
     }
     const std::uint32_t handle = context.publish(object);
     context.call.note("qpn", number);
@@ -243,7 +288,7 @@ bool is_raw_packet(const Object& object)
 bool is_queue_pair(const Object& object)
 {
     return (object.type == ObjectType::QueuePair && !is_raw_packet(object)) ||
-           std::holds_alternative<DevxQueuePairData>(object.data);
+           std::holds_alternative<std::unique_ptr<DevxQueuePairData>>(object.data);
 }
 
 bool is_of_queue_pair(std::uint64_t opcode)
@@ -283,6 +328,21 @@ bool queries(std::uint64_t opcode)
     return opcode == QueryGeneralObject || opcode == QueryQp || opcode == QuerySq;
 }
 
+// One that is DEVX's own.
+Mailbox modify_queue_pair(Context& context, std::uint32_t number, DevxQueuePairData& data, const Mailbox& command)
+{
+    const std::lock_guard lock(data.mutex);
+    Mailbox answer = run_command(context, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT, command, number);
+    apply_transition(data.context, command);
+    const auto now = context.device.firmware().queue_pair(number);
+    if (Hardware* const hardware = context.device.hardware(); hardware != nullptr && now) {
+        const auto port = static_cast<std::uint32_t>(get(data.context, qpc::kPort));
+        const bool infiniband = context.is_infiniband(port <= context.device.ports().size() ? port : 0);
+        hardware->modify(context.device, number, now->state, attributes_in(data.context, infiniband));
+    }
+    return answer;
+}
+
 void modify_object(Context& context)
 {
     need_devx(context);
@@ -295,12 +355,10 @@ void modify_object(Context& context)
         throw Failure(EINVAL);
     }
     const Subject subject = subject_of(context, object, command);
-    context.call.out_whole(kOut, run_command(context, kOut, command, subject == Subject::Element ? 0 : object.number));
-    if (auto* devx = std::get_if<DevxQueuePairData>(&object.data);
-        devx != nullptr && get(command, kOpcode) == Init2Rtr) {
-        devx->dscp = static_cast<std::uint8_t>(get(command, at(kQpc, qpc::kDscp)));
-        devx->priority = static_cast<std::uint8_t>(get(command, at(kQpc, qpc::kEthPriority)));
+    if (auto* devx = std::get_if<std::unique_ptr<DevxQueuePairData>>(&object.data); devx != nullptr) {
+        return context.call.out_whole(kOut, modify_queue_pair(context, object.number, **devx, command));
     }
+    context.call.out_whole(kOut, run_command(context, kOut, command, subject == Subject::Element ? 0 : object.number));
 }
 
 // What the kernel wrote into a queue pair's context when a verb changed it.
@@ -323,10 +381,11 @@ void query_object(Context& context)
     }
     const Subject subject = subject_of(context, object, command);
     Mailbox answer = run_command(context, kOut, command, subject == Subject::Element ? 0 : object.number);
-    if (const auto* devx = std::get_if<DevxQueuePairData>(&object.data); devx != nullptr) {
-        set(answer, at(kQpc, qpc::kServiceType), devx->service_type);
-        set(answer, at(kQpc, qpc::kDscp), devx->dscp);
-        set(answer, at(kQpc, qpc::kEthPriority), devx->priority);
+    if (const auto* devx = std::get_if<std::unique_ptr<DevxQueuePairData>>(&object.data); devx != nullptr) {
+        const std::lock_guard lock((*devx)->mutex);
+        const auto state = get(answer, at(kQpc, qpc::kState));    // which it may have lost by itself
+        std::copy((*devx)->context.begin(), (*devx)->context.end(), answer.begin() + kQpc / 8);
+        set(answer, at(kQpc, qpc::kState), state);
     } else if (const auto* data = std::get_if<std::unique_ptr<QueuePairData>>(&object.data);
                data != nullptr && subject == Subject::QueuePair) {
         add_attributes(context, **data, answer);
@@ -366,6 +425,7 @@ void reg_umem(Context& context)
     call.touch(start);
     call.touch(start + length - 1);
     const auto memory = std::make_shared<Object>(ObjectType::DevxMemory, context.device.next_number());
+    memory->data = DevxMemoryData{start, length};
     call.out_handle(MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, context.publish(memory));
     call.out_as(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, memory->number);
 }

@@ -68,6 +68,20 @@ void take_path(Mailbox& context, const Mailbox& command)
 
 }    // namespace
 
+std::optional<QueuePairType> type_of_service(std::uint64_t service)
+{
+    switch (service) {
+    case qpc::kReliableConnection:
+        return QueuePairType::Rc;
+    case qpc::kUnreliableConnection:
+        return QueuePairType::Uc;
+    case qpc::kUnreliableDatagram:
+        return QueuePairType::Ud;
+    default:
+        return std::nullopt;
+    }
+}
+
 void apply_transition(Mailbox& context, const Mailbox& command)
 {
     const auto opcode = get(command, kOpcode);

@@ -2,9 +2,16 @@
 // programmer's reference manual lists them. Only fields that verbs can query.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "lib/mlx5/prm.h"
+#include "lib/tree/capabilities.h"
 
 namespace rdmaqos::emulator {
+
+// Of the context's service type; empty: one that verbs do not have, or that the emulator does not.
+[[nodiscard]] std::optional<QueuePairType> type_of_service(std::uint64_t service);
 
 // `context` is the qpc as it is, `command` RST2INIT to 2RST, INIT2INIT or RTS2RTS, already accepted.
 void apply_transition(mlx5::Mailbox& context, const mlx5::Mailbox& command);

@@ -20,6 +20,7 @@
 #include "lib/model/firmware.h"
 #include "tools/emulator/datapath/doorbell_page.h"
 #include "tools/emulator/datapath/hardware.h"
+#include "tools/emulator/devx_queue_pair.h"
 #include "tools/emulator/pacing_rows.h"
 
 namespace rdmaqos::emulator {
@@ -72,10 +73,8 @@ struct ElementData {
 };
 
 struct DevxQueuePairData {
-    std::uint8_t service_type = 0;
-    // Of its address, as the program's INIT2RTR has them.
-    std::uint8_t dscp = 0;
-    std::uint8_t priority = 0;
+    std::mutex mutex;         // held while its state changes
+    mlx5::Mailbox context;    // as the program's commands have left it
 };
 
 struct Creator {
@@ -96,8 +95,8 @@ struct Object {
     std::vector<std::shared_ptr<Object>> uses;
     std::atomic<int> users{0};    // objects that use it: it cannot go before them
     std::variant<std::monostate, std::unique_ptr<QueuePairData>, MemoryRegion, SharedReceiveQueueData,
-                 CompletionQueueData, ElementData, DevxQueuePairData, std::shared_ptr<PacingRow>,
-                 std::shared_ptr<DoorbellPage>>
+                 CompletionQueueData, ElementData, std::unique_ptr<DevxQueuePairData>, DevxMemoryData,
+                 std::shared_ptr<PacingRow>, std::shared_ptr<DoorbellPage>>
         data;
 
     // What it has outside of the file goes with it, once.
