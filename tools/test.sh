@@ -22,7 +22,7 @@
 #   neighbours    OpenSM, Slurm, clients of D-Bus as Debian has them, in containers     25 min
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
-#   bytes         traffic of stock programs against what policies predict, while a compiler runs; optimised  20 min
+#   bytes         traffic of stock programs against what policies predict, while a compiler runs; optimised  60 min
 #   rdma-core     rdma-core's own tests on the emulator; RDMAQOS_RDMA_CORE is its source  2 min
 #   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)      23 min
 #   bench         the benchmarks, optimised build                                       8 min
@@ -347,11 +347,12 @@ run_group()
             run_command libfuzzer "$project_dir/tests/libfuzzer/run.sh" "$project_dir/build/fuzz"
             ;;
         bytes)
-            build_once release rdma-qos-emulator rdma-qosd rdma-qosctl
+            build_once release rdma-qos-emulator rdma-qosd rdma-qosctl rdma-qos-run
             local programs=("$project_dir"/build/release/{tools/emulator/rdma-qos-emulator,daemon/rdma-qosd,tools/rdma-qosctl/rdma-qosctl})
             run_command bytes "$project_dir/tests/bytes/table.py" "${programs[@]}"
             run_command bytes-random "$project_dir/tests/bytes/random_shares.py" "${programs[@]}"
-            run_command bytes-isolated "$project_dir/tests/bytes/table.py" "${programs[@]}" --isolated
+            run_command bytes-isolated "$project_dir/tests/bytes/table.py" "${programs[@]}" --isolated \
+                --launcher "$project_dir/build/release/tools/rdma-qos-run/rdma-qos-run"
             ;;
         rdma-core)
             build_once release rdma-qos-emulator

@@ -10,7 +10,8 @@ the programs run. rdma-qosd adopts the programs, which know nothing of it. What 
 With --order, it measures nothing: a row fails unless everybody moves data, and who should get more has moved more bytes.
 So it says the same on a machine that has no time.
 
-With --isolated, on firmware that lets a process use leaves of its own only: what holds there.
+With --isolated, on firmware that lets a process use leaves of its own only: what holds there, with and without traffic
+classes of the port. What each should get is then what `rdma-qosctl simulate` says of the trees and the port as they are.
 
 Prints a table, and a line `ok ROW` or `not ok ROW` for each run of each row. Exit status 77: something is missing.
 """
@@ -44,8 +45,16 @@ class Flow:
     program: str = "ib_write_bw"  # or ucx_perftest, which prints no rate of each second
     size: int = 65536
     queue_pairs: int = 1
+    depth: int = 128  # messages that are posted and not done: without a processor, the program has these to send
     dscp: int = 0
     in_tree: bool = True  # else no rule of the policy is about it: its queue pairs are in no leaf
+    devx: bool = False  # of ucx_perftest: it makes its queue pairs by DEVX, so nobody adopts them. One flow of a row
+    launched: bool = False  # below rdma-qos-run, which registers it and marks its packets
+    is_marked: bool = True  # with the DSCP of its level; else with `dscp` all the same
+
+    @property
+    def level(self) -> str:
+        return self.name.split("-")[0]
 
     @property
     def sender_is_server(self) -> bool:
@@ -115,7 +124,7 @@ class Running:
                                        env=self.environment())
         wait_until(f"no server for {flow.name}", lambda: is_taken(port))
         self.client = subprocess.Popen(
-            ["stdbuf", "-oL", host.program(flow.program, client[1]), *self.options(client[0], port), "127.0.0.1"],
+            ["stdbuf", "-oL", *(host.launcher() if flow.launched else []), host.program(flow.program, client[1]), *self.options(client[0], port), "127.0.0.1"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment())
         self.sender = self.server if flow.sender_is_server else self.client
         self.reader = threading.Thread(target=self.read)
@@ -123,17 +132,20 @@ class Running:
 
     def options(self, device: str, port: int) -> list[str]:
         if self.flow.program == "ucx_perftest":
-            return ["-x", "rc_mlx5", "-d", f"{device}:1", "-t", "put_bw", "-D", "zcopy", "-O", "32", "-s", str(self.flow.size),
+            return ["-x", "rc_mlx5", "-d", f"{device}:1", "-t", "put_bw", "-D", "zcopy", "-O", str(self.flow.depth), "-s", str(self.flow.size),
                     "-n", str(1 << 40), "-p", str(port)]
         marked = [f"--tclass={self.flow.dscp << 2}"] if self.flow.dscp else []
+        depth = [f"--tx-depth={self.flow.depth}"] if not self.flow.sender_is_server else []
         return ["-d", device, "-x", "0", "-F", "-s", str(self.flow.size), "-q", str(self.flow.queue_pairs), "-p", str(port),
-                *marked, *(["-b", "-D", "60"] if self.flow.sender_is_server else ["--run_infinitely", "-D", "1"])]
+                *depth, *marked, *(["-b", "-D", "60"] if self.flow.sender_is_server else ["--run_infinitely", "-D", "1"])]
 
     def environment(self) -> dict[str, str]:
-        """Queue pairs that UCX makes by DEVX are not emulated; those of its own code for mlx5 are."""
+        """Of what UCX makes by DEVX, only queue pairs are emulated. It marks them on RoCE v2 only, and does not find below
+        the emulator that it is that."""
         if self.flow.program != "ucx_perftest":
             return dict(os.environ)
-        return os.environ | {"UCX_IB_MLX5_DEVX": "n", "UCX_MEM_EVENTS": "n", "UCX_IB_GID_INDEX": "0",
+        return os.environ | {"UCX_IB_MLX5_DEVX": "y" if self.flow.devx else "n", "UCX_IB_MLX5_DEVX_OBJECTS": "rcqp",
+                             "UCX_MEM_EVENTS": "n", "UCX_IB_GID_INDEX": "0",
                              "UCX_IB_TRAFFIC_CLASS": str(self.flow.dscp << 2)}
 
     def read(self) -> None:
@@ -170,6 +182,7 @@ class Host:
 
     def __init__(self, arguments: argparse.Namespace, root: str):
         self.emulator, self.daemon, self.ctl_program = arguments.emulator, arguments.daemon, arguments.ctl
+        self.launcher_program = arguments.launcher
         self.root = root
         self.process: subprocess.Popen | None = None
         self.running: list[Running] = []
@@ -189,6 +202,9 @@ class Host:
             shutil.copy(shutil.which(program), path)
         return path
 
+    def launcher(self) -> list[str]:
+        return [self.launcher_program, "--root", self.root, "--"]
+
     def ctl(self, *words: str) -> str:
         ended = subprocess.run([self.ctl_program, "--root", self.root, *words], capture_output=True, text=True)
         if ended.returncode != 0:
@@ -203,6 +219,8 @@ class Host:
             file.write(text)
 
     def start(self) -> None:
+        for folder in ("var", "run"):  # what a daemon before has left, such as devices that are disabled
+            shutil.rmtree(f"{self.root}/{folder}", ignore_errors=True)
         log = open(f"{self.root}/log", "w")
         self.process = subprocess.Popen([self.daemon, "--root", self.root, "--host-devices"], stdout=log, stderr=log)
         wait_until("the daemon does not come", lambda: subprocess.run(
@@ -236,9 +254,25 @@ class Host:
         all_of_host = json.loads(self.ctl("qps", "--json"))["queue-pairs"]
         return [each for each in all_of_host if each["pid"] == running.sender.pid and each["device"] == "mlx5_0/1"]
 
+    def device_state(self) -> dict:
+        state = json.loads(self.emulator_ctl("state", "--json"))
+        return next(each for each in state["devices"] if each["name"] == "mlx5_0")
+
+    def numbers_of(self, running: Running) -> set[int]:
+        """Those made by DEVX are known to the device only. The other end has one, too, which sends next to nothing."""
+        if running.flow.devx and not running.flow.launched:
+            return {each["qpn"] for each in self.device_state()["queue-pairs"]
+                    if each["type"] == "devx" and each["state"] == "RTS"}
+        return {each["number"] for each in self.queue_pairs_of(running)}
+
+    def has_its_place(self, running: Running) -> bool:
+        if running.flow.devx and not running.flow.launched:
+            return len(self.numbers_of(running)) > 0
+        own = self.queue_pairs_of(running)
+        return len(own) == running.flow.queue_pairs and all(bool(each.get("leaf")) == running.flow.in_tree for each in own)
+
     def all_have_their_place(self) -> bool:
-        return all(len(own) == running.flow.queue_pairs and all(bool(each.get("leaf")) == running.flow.in_tree for each in own)
-                   for running in self.running for own in [self.queue_pairs_of(running)])
+        return all(self.has_its_place(running) for running in self.running)
 
     def predicted(self) -> dict[str, float]:
         tree = json.loads(self.ctl("tree", "mlx5_0", "--busy", "--json"))["trees"][0]["elements"]
@@ -251,6 +285,46 @@ class Host:
                 rate += element["gets"] / 1000 / element["queue-pairs"]
             rates[running.flow.name] = rate
         return rates
+
+    def simulated(self) -> dict[str, float]:
+        """Those of one level, and those outside with one DSCP, are taken to be served in equal parts, as the answer says."""
+        loads: dict[str, int] = {}
+        senders: dict[str, tuple[str, int]] = {}
+        for running in self.running:
+            flow = running.flow
+            if flow.in_tree and flow.is_marked:
+                load, count = flow.level, 1
+            else:
+                load = f"outside.dscp{flow.dscp}" if flow.dscp else "outside"
+                count = 1 if flow.in_tree else flow.queue_pairs  # a process in the tree is one tree
+            loads[load] = loads.get(load, 0) + count
+            senders[flow.name] = (load, count)
+        words = [load if load[:7] != "outside" else f"{load}*{count}" for load, count in loads.items()]
+        gets: dict[str, float] = {}
+
+        def both_say_the_same() -> bool:
+            """Asked one after the other, while the daemon may be reading what has changed."""
+            gets.update(self.ask_simulate(",".join(f"{word}=inf" for word in words), loads))
+            every_sender_is_in_the_tree = all(running.flow.in_tree and running.flow.is_marked for running in self.running)
+            return not every_sender_is_in_the_tree or self.is_said_by_tree(gets)
+
+        wait_until("simulate and tree --busy do not say the same", both_say_the_same)
+        return {name: gets[load] * count / loads[load] for name, (load, count) in senders.items()}
+
+    def ask_simulate(self, load: str, names: dict[str, int]) -> dict[str, float]:
+        answer = json.loads(self.ctl("simulate", "--json", "--device", "mlx5_0", "--load", load))
+        gets = {level["level"]: level["gets"] / 1000 for level in answer["devices"][0]["steps"][0]["levels"] if "gets" in level}
+        return {name: gets[name] for name in names}
+
+    def is_said_by_tree(self, gets: dict[str, float]) -> bool:
+        """`tree --busy` counts with everybody who has a queue pair, which are those that send. A point more or less."""
+        tree = json.loads(self.ctl("tree", "mlx5_0", "--busy", "--json"))["trees"][0]["elements"]
+        busy: dict[str, float] = {}
+        for element in tree:
+            if "gets" in element:
+                level = element["path"].split("/")[1]
+                busy[level] = busy.get(level, 0.0) + element["gets"] / 1000
+        return all(abs(busy.get(level, 0.0) - rate) * 100 <= self.link for level, rate in gets.items())
 
     def measured(self) -> dict[str, float]:
         time.sleep(SETTLE)
@@ -269,8 +343,7 @@ class Host:
 
     def bytes_of(self, flows: list[Running]) -> dict[str, int]:
         """What each has sent, as the NIC counts it below the leaf."""
-        state = json.loads(self.emulator_ctl("state", "--json"))
-        device = next(each for each in state["devices"] if each["name"] == "mlx5_0")
+        device = self.device_state()
         bytes_of = {element["id"]: element["bytes"] for element in device["tree"]}
         by_number = {each["qpn"]: each for each in device["queue-pairs"]}
         return {running.flow.name: sum(
@@ -279,14 +352,14 @@ class Host:
 
     def parts(self) -> dict[str, float]:
         """Of the link: Mbit/s. In between is one interval, the same for all."""
-        numbers = {running.flow.name: {each["number"] for each in self.queue_pairs_of(running)} for running in self.running}
+        numbers = {running.flow.name: self.numbers_of(running) for running in self.running}
 
         def sent() -> dict[str, int]:
-            state = json.loads(self.emulator_ctl("state", "--json"))
-            device = next(each for each in state["devices"] if each["name"] == "mlx5_0")
-            return {name: sum(each["bytes"] for each in device["queue-pairs"] if each["qpn"] in own)
-                    for name, own in numbers.items()}
+            queue_pairs = self.device_state()["queue-pairs"]
+            return {name: sum(each["bytes"] for each in queue_pairs if each["qpn"] in own) for name, own in numbers.items()}
 
+        first = sent()
+        wait_until("somebody does not send", lambda: all(count > first[name] for name, count in sent().items()))
         time.sleep(SETTLE)
         before = sent()
         now = dict(before)
@@ -422,36 +495,48 @@ def rows() -> list[Row]:
 
 def isolated_rows() -> list[Row]:
     """In attach mode `per-process` each process has a copy of what it needs of the tree."""
-    def in_copies(host: Host) -> dict[str, float]:
-        """The copies are alike to the NIC: processes share equally, whatever the policy says."""
-        return {running.flow.name: host.link / len(host.running) for running in host.running}
+    def row(name: str, policy: str, flows: list[Flow]) -> Row:
+        return Row(f"isolated: {name}", 400, policy, flows, [Phase("", expected=Host.simulated)])
 
     return [
-        Row("isolated: shares 70 and 30 of two processes do not hold", 400, SHARES, [Flow("heavy"), Flow("light")],
-            [Phase("", expected=in_copies)]),
-        Row("isolated: a cap holds", 400,
-            levels("", heavy="schedule: {share: 70, max-rate: 100Mbps}", light="schedule: {share: 30}"),
-            [Flow("heavy"), Flow("light")], [Phase("", expected=lambda host: {"heavy": 100, "light": 300})]),
-        Row("isolated: a cap holds in each process, not for all", 400,
-            levels("", all="schedule: {share: 1, max-rate: 100Mbps}"), [Flow("all-one"), Flow("all-two")],
-            [Phase("", expected=lambda host: {"all-one": 100, "all-two": 100})]),
-        Row("isolated: a process counts once, whatever queue pairs it has", 400,
-            levels("", all="schedule: {share: 1, fair-by: process}"), [Flow("all-one"), Flow("all-many", queue_pairs=16)],
-            [Phase("", expected=in_copies)]),
-        Row("isolated: a cap for each queue pair", 400,
+        row("shares 70 and 30 of two processes do not hold", SHARES, [Flow("heavy"), Flow("light")]),
+        row("a cap holds", levels("", heavy="schedule: {share: 70, max-rate: 100Mbps}", light="schedule: {share: 30}"),
+            [Flow("heavy"), Flow("light")]),
+        row("a cap holds in each process, not for all", levels("", all="schedule: {share: 1, max-rate: 100Mbps}"),
+            [Flow("all-one"), Flow("all-two")]),
+        row("a process counts once, whatever queue pairs it has", levels("", all="schedule: {share: 1, fair-by: process}"),
+            [Flow("all-one"), Flow("all-many", queue_pairs=16)]),
+        row("a cap for each queue pair",
             levels("", heavy="schedule: {share: 1}, per-queue-pair: {max-rate: 20Mbps}", light="schedule: {share: 1}"),
-            [Flow("heavy", queue_pairs=4), Flow("light")],
-            [Phase("", expected=lambda host: {"heavy": 80, "light": host.link - 80})]),
+            [Flow("heavy", queue_pairs=4), Flow("light")]),
     ]
 
 
 # The DSCPs of the rows below, and the classes that ports have for them.
 BLUE, GREEN, RED, CONTROL = 26, 10, 18, 46
 MARKS = [f"dscp{BLUE}=1", f"dscp{GREEN}=2", f"dscp{RED}=3", f"dscp{CONTROL}=6"]
+DSCP_OF = {"heavy": BLUE, "light": GREEN, "storage": RED, "late": RED, "control": CONTROL, "plain": 0}
+
+HEAVY, LIGHT = Flow("heavy", dscp=BLUE), Flow("light", dscp=GREEN)
+TWO = [HEAVY, LIGHT]
 
 
-def fixed(**rates: float) -> list[Phase]:
-    return [Phase("", expected=lambda host: {name.replace("_", "-"): rate for name, rate in rates.items()})]
+def marked(rest: str = "", **schedules: str) -> str:
+    """Levels that ask for their DSCP."""
+    return levels(rest, **{name: (f"dscp: {DSCP_OF[name]}, " if DSCP_OF[name] else "") + f"schedule: {{{schedule}}}"
+                           for name, schedule in schedules.items()})
+
+
+def stored(**schedules: str) -> str:
+    """The same, and a level for what the kernel sends to NVMe over Fabrics: no program is in it."""
+    text = marked(storage="share: 30", **schedules)
+    return text.replace("  - {client: {command: [\"storage*\"]}, qos-level-name: storage}\n", "") + \
+        "qos-ulps:\n  - {ulp: nvme-of, qos-level-name: storage}\n"
+
+
+def as_the_kernel(queue_pairs: int) -> Flow:
+    """Marked as the kernel's queue pairs are told to, in no leaf, and of no session."""
+    return Flow("kernel", dscp=RED, queue_pairs=queue_pairs, in_tree=False)
 
 
 def class_rows() -> list[Row]:
@@ -459,86 +544,105 @@ def class_rows() -> list[Row]:
 
     The link is slow: what a program has posted then lasts for more than half a second without a processor.
     """
-    two = [Flow("heavy", dscp=BLUE), Flow("light", dscp=GREEN)]
-    equal = levels("", heavy="schedule: {share: 1}", light="schedule: {share: 1}")
-    controlled = levels("", heavy="schedule: {share: 1}", light="schedule: {share: 1}", control="schedule: {share: 1}")
+    equal = marked(heavy="share: 1", light="share: 1")
+    controlled = marked(heavy="share: 1", light="share: 1", control="share: 1")
 
-    def row(name: str, classes: list[str], flows: list[Flow], phases: list[Phase], policy: str = equal) -> Row:
-        return Row(f"isolated, classes: {name}", 100, policy, flows, phases, classes=[*classes, *MARKS], by_parts=True)
+    def row(name: str, classes: list[str], flows: list[Flow], policy: str = equal, phases: list[Phase] | None = None) -> Row:
+        return Row(f"isolated, classes: {name}", 100, policy, flows, phases or [Phase("", expected=Host.simulated)],
+                   classes=[*classes, *MARKS], by_parts=True)
 
     def change(*classes: str) -> Callable[[Host], None]:
         return lambda host: host.set_classes([*classes, *MARKS] if classes else [])
 
     return [
-        row("70 and 30 of two processes", ["tc1=70", "tc2=30"], two, fixed(heavy=70, light=30)),
-        row("50, 30 and 20", ["tc1=50", "tc2=30", "tc3=20"],
-            [Flow("red", dscp=RED), Flow("green", dscp=GREEN), Flow("blue", dscp=BLUE)], fixed(blue=50, green=30, red=20),
-            levels("", red="schedule: {share: 1}", green="schedule: {share: 1}", blue="schedule: {share: 1}")),
+        row("70 and 30 of two processes", ["tc1=70", "tc2=30"], TWO),
+        row("50, 30 and 20", ["tc1=50", "tc2=30", "tc3=20"], [Flow("late", dscp=RED), *TWO],
+            marked(late="share: 1", light="share: 1", heavy="share: 1")),
         row("two processes in one of them", ["tc1=70", "tc2=30"],
-            [Flow("heavy-one", dscp=BLUE), Flow("heavy-many", dscp=BLUE, queue_pairs=4), Flow("light", dscp=GREEN)],
-            fixed(heavy_one=35, heavy_many=35, light=30)),
-        row("a maximum rate of 25", ["tc1=70,25Mbps", "tc2=30"], two, fixed(heavy=25, light=75)),
-        row("a cap of 25 in the tree", ["tc1=70", "tc2=30"], two, fixed(heavy=25, light=75),
-            levels("", heavy="schedule: {share: 1, max-rate: 25Mbps}", light="schedule: {share: 1}")),
+            [Flow("heavy-one", dscp=BLUE), Flow("heavy-many", dscp=BLUE, queue_pairs=4), LIGHT]),
+        row("a maximum rate of 25", ["tc1=70,25Mbps", "tc2=30"], TWO),
+        row("a cap of 25 in the tree", ["tc1=70", "tc2=30"], TWO, marked(heavy="share: 1, max-rate: 25Mbps", light="share: 1")),
         row("a strict one with a cap of 20 in the tree", ["tc1=70", "tc2=30", "tc6=strict"],
-            [*two, Flow("control", dscp=CONTROL)], fixed(control=20, heavy=56, light=24),
-            controlled.replace("control, schedule: {share: 1}", "control, schedule: {share: 1, max-rate: 20Mbps}")),
+            [*TWO, Flow("control", dscp=CONTROL)],
+            marked(heavy="share: 1", light="share: 1", control="share: 1, max-rate: 20Mbps")),
         row("a strict one with a maximum rate of 20", ["tc1=70", "tc2=30", "tc6=strict,20Mbps"],
-            [*two, Flow("control", dscp=CONTROL)], fixed(control=20, heavy=56, light=24), controlled),
-        row("UCX and perftest", ["tc1=70", "tc2=30"],
-            [Flow("heavy", "ucx_perftest", dscp=BLUE), Flow("light", dscp=GREEN)], fixed(heavy=70, light=30)),
-        row("a program that marks nothing", ["tc0=10", "tc1=70", "tc2=20"], [*two, Flow("plain")],
-            fixed(heavy=70, light=20, plain=10),
-            levels("", heavy="schedule: {share: 1}", light="schedule: {share: 1}", plain="schedule: {share: 1}")),
-        row("4 queue pairs in no leaf", ["tc0=30", "tc1=70"],
-            [Flow("heavy", dscp=BLUE), Flow("outside", queue_pairs=4, in_tree=False)], fixed(heavy=70, outside=30)),
+            [*TWO, Flow("control", dscp=CONTROL)], controlled),
+        row("UCX and perftest", ["tc1=70", "tc2=30"], [Flow("heavy", "ucx_perftest", dscp=BLUE), LIGHT]),
+        row("UCX by DEVX below rdma-qos-run", ["tc1=70", "tc2=30"],
+            [Flow("heavy", "ucx_perftest", devx=True, launched=True), LIGHT]),
+        row("UCX by DEVX, in no leaf", ["tc0=30", "tc1=70"],
+            [HEAVY, Flow("outside", "ucx_perftest", devx=True, in_tree=False)]),
+        row("a program that marks nothing", ["tc0=10", "tc1=70", "tc2=20"], [*TWO, Flow("plain")],
+            marked(heavy="share: 1", light="share: 1", plain="share: 1")),
+        row("4 queue pairs in no leaf", ["tc0=30", "tc1=70"], [HEAVY, Flow("outside", queue_pairs=4, in_tree=False)]),
         row("messages of different size", ["tc1=70", "tc2=30"],
-            [Flow("heavy", size=1 << 14, dscp=BLUE), Flow("light", size=1 << 18, dscp=GREEN)], fixed(heavy=70, light=30)),
-        row("weights that change", ["tc1=70", "tc2=30"], two, [
-            Phase("70 and 30", expected=lambda host: {"heavy": 70, "light": 30}),
-            Phase("25 and 75", change("tc1=25", "tc2=75"), lambda host: {"heavy": 25, "light": 75}),
-            Phase("without classes", change(), lambda host: {"heavy": 50, "light": 50})]),
+            [Flow("heavy", size=1 << 14, depth=512, dscp=BLUE), Flow("light", size=1 << 18, dscp=GREEN)]),
+        row("weights that change", ["tc1=70", "tc2=30"], TWO, phases=[
+            Phase("70 and 30", expected=Host.simulated),
+            Phase("25 and 75", change("tc1=25", "tc2=75"), Host.simulated),
+            Phase("without classes", change(), Host.simulated)]),
     ]
 
 
-def is_divided(host: Host, *weights: int) -> bool:
-    """Whether some class has such a weight, a percent more or less."""
-    state = json.loads(host.emulator_ctl("state", "--json"))
-    device = next(each for each in state["devices"] if each["name"] == "mlx5_0")
-    found = [int(word[1]) for text in device.get("port-classes", []) if (word := re.match(r"tc\d=(\d+)", text))]
-    return all(any(abs(weight - wanted) <= 1 for weight in found) for wanted in weights)
+def is_divided(host: Host, classes: int) -> bool:
+    """Whether the port has so many classes with a weight or, strict, with a maximum rate."""
+    words = host.device_state().get("port-classes", [])
+    return len([word for word in words if re.match(r"tc\d=([1-9]|strict,)", word)]) == classes
 
 
 def managed_rows() -> list[Row]:
-    """The same classes, which rdma-qosd sets: the port is as nobody has touched it."""
-    two = [Flow("heavy", dscp=BLUE), Flow("light", dscp=GREEN)]
+    """The same classes, which rdma-qosd sets: the port is as nobody has touched it.
 
-    def policy(heavy: int, light: int) -> str:
-        return levels("", heavy=f"dscp: {BLUE}, schedule: {{share: {heavy}}}", light=f"dscp: {GREEN}, schedule: {{share: {light}}}")
-
-    def when_divided(act: Callable[[Host], None], *weights: int) -> Callable[[Host], None]:
+    Class 0 has what is not in the policy, with 5 % of the link; without anybody in it, the others divide it.
+    """
+    def when_divided(classes: int, act: Callable[[Host], None] = lambda host: None) -> Callable[[Host], None]:
         def wait(host: Host) -> None:
+            words = host.device_state().get("port-classes", [])
             act(host)
-            wait_until("the port is not divided", lambda: is_divided(host, *weights))
+            wait_until("the port is not divided", lambda: is_divided(host, classes) and
+                       (act is nothing or host.device_state()["port-classes"] != words))
 
         return wait
 
+    def nothing(_: Host) -> None:
+        pass
+
+    def larger(*flows: Flow) -> list[Flow]:
+        """For a link of 200 Mbit/s: what is posted lasts as long."""
+        return [dataclasses.replace(flow, size=1 << 17) for flow in flows]
+
     def disable(host: Host) -> None:
         host.ctl("disable", "--all")
-        wait_until("the port is not as before", lambda: "port-classes=" not in host.emulator_ctl("state"))
+        wait_until("the port is not as before", lambda: not host.device_state().get("port-classes"))
+
+    def row(name: str, policy: str, flows: list[Flow], classes: int, more: list[Phase] | None = None, link: int = 100) -> Row:
+        return Row(f"isolated, managed: {name}", link, policy, flows,
+                   [Phase("", when_divided(classes, nothing), Host.simulated), *(more or [])],
+                   settings="port-classes: manage\n", by_parts=True)
 
     return [
-        Row("isolated, managed: 70 and 30 of two processes", 100, policy(70, 30), two, [
-            Phase("70 and 30", when_divided(lambda host: None, 66, 28), lambda host: {"heavy": 70, "light": 30}),
-            Phase("25 and 75 after a reload", when_divided(reload_with(policy(25, 75)), 24, 71),
-                  lambda host: {"heavy": 25, "light": 75}),
-            Phase("let go", disable, lambda host: {"heavy": 50, "light": 50}, False)],
-            settings="port-classes: manage\n", by_parts=True),
-        Row("isolated, managed: a program that marks nothing", 100,
-            levels("", heavy=f"dscp: {BLUE}, schedule: {{share: 60}}", light=f"dscp: {GREEN}, schedule: {{share: 30}}",
-                   plain="schedule: {share: 10}"), [*two, Flow("plain")], [
-                Phase("", when_divided(lambda host: None, 57, 28), lambda host: {"heavy": 57, "light": 28.5, "plain": 14.5})],
-            settings="port-classes: manage\n", by_parts=True),
+        row("70 and 30 of two processes", marked(heavy="share: 70", light="share: 30"), TWO, 3, [
+            Phase("25 and 75 after a reload", when_divided(3, reload_with(marked(heavy="share: 25", light="share: 75"))),
+                  Host.simulated),
+            Phase("let go", disable, equal_parts, False),
+            Phase("taken again", when_divided(3, lambda host: host.ctl("enable", "--all") and None), Host.simulated)]),
+        row("50, 30 and 20", marked(late="share: 20", light="share: 30", heavy="share: 50"),
+            [Flow("late", dscp=RED), *TWO], 4),
+        # Maximum rates of classes are multiples of 100 Mbit/s, as on mlx5. In its tree each process is capped by itself.
+        row("a cap of 100, of two processes together", marked(heavy="share: 70, max-rate: 100Mbps", light="share: 30"),
+            larger(Flow("heavy-one", dscp=BLUE), Flow("heavy-two", dscp=BLUE), LIGHT), 3, link=200),
+        row("a strict level with a cap of 100, of two processes together",
+            marked(heavy="share: 70", light="share: 30", control="share: 1, strict: true, max-rate: 100Mbps"),
+            larger(*TWO, Flow("control-one", dscp=CONTROL), Flow("control-two", dscp=CONTROL)), 4, link=200),
+        row("UCX by DEVX below rdma-qos-run", marked(heavy="share: 70", light="share: 30"),
+            [Flow("heavy", "ucx_perftest", devx=True, launched=True), LIGHT], 3),
+        row("a level without a DSCP", marked(heavy="share: 60", light="share: 30", plain="share: 10"), [*TWO, Flow("plain")], 3),
+        row("a program that does not set its level's DSCP", marked(heavy="share: 50", light="share: 30", late="share: 20"),
+            [*TWO, Flow("late", is_marked=False)], 4),
+        row("4 queue pairs as of the kernel, in no leaf", stored(heavy="share: 40", light="share: 30"),
+            [*TWO, as_the_kernel(4)], 4),
+        row("what is not in the policy", marked(heavy="share: 70", light="share: 30"),
+            [*TWO, Flow("outside", queue_pairs=4, in_tree=False)], 3),
     ]
 
 
@@ -642,6 +746,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     for name in ("emulator", "daemon", "ctl"):
         parser.add_argument(name)
+    parser.add_argument("--launcher", default="", help="rdma-qos-run; without it, rows with it are left out")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--rows", default="")
     parser.add_argument("--isolated", action="store_true")
@@ -662,11 +767,14 @@ def main() -> int:
         host = Host(arguments, root)
         compiler = None if arguments.quiet or arguments.order else Compiler(root)
         try:
-            for row in [*isolated_rows(), *class_rows(), *managed_rows()] if arguments.isolated else rows():
+            for row in [*managed_rows(), *class_rows(), *isolated_rows()] if arguments.isolated else rows():
                 if not re.search(arguments.rows, row.name):
                     continue
                 if missing := [flow.program for flow in row.flows if not shutil.which(flow.program)]:
                     print(f"skipped {row.name}: {missing[0]} is not installed")
+                    continue
+                if not arguments.launcher and any(flow.launched for flow in row.flows):
+                    print(f"skipped {row.name}: --launcher is not given")
                     continue
                 if arguments.order:
                     wrong = misorder(host, row)
