@@ -124,7 +124,8 @@ class Running:
                                        env=self.environment())
         wait_until(f"no server for {flow.name}", lambda: is_taken(port))
         self.client = subprocess.Popen(
-            ["stdbuf", "-oL", *(host.launcher() if flow.launched else []), host.program(flow.program, client[1]), *self.options(client[0], port), "127.0.0.1"],
+            ["stdbuf", "-oL", *(host.launcher() if flow.launched else []), host.program(flow.program, client[1]),
+             *self.options(client[0], port), "127.0.0.1"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment())
         self.sender = self.server if flow.sender_is_server else self.client
         self.reader = threading.Thread(target=self.read)
@@ -132,8 +133,8 @@ class Running:
 
     def options(self, device: str, port: int) -> list[str]:
         if self.flow.program == "ucx_perftest":
-            return ["-x", "rc_mlx5", "-d", f"{device}:1", "-t", "put_bw", "-D", "zcopy", "-O", str(self.flow.depth), "-s", str(self.flow.size),
-                    "-n", str(1 << 40), "-p", str(port)]
+            return ["-x", "rc_mlx5", "-d", f"{device}:1", "-t", "put_bw", "-D", "zcopy", "-O", str(self.flow.depth),
+                    "-s", str(self.flow.size), "-n", str(1 << 40), "-p", str(port)]
         marked = [f"--tclass={self.flow.dscp << 2}"] if self.flow.dscp else []
         depth = [f"--tx-depth={self.flow.depth}"] if not self.flow.sender_is_server else []
         return ["-d", device, "-x", "0", "-F", "-s", str(self.flow.size), "-q", str(self.flow.queue_pairs), "-p", str(port),

@@ -24,8 +24,8 @@ struct DevxMemoryData {
     std::uint64_t length = 0;
 };
 
-// Empty: it is of a kind that moves no data here. That the numbers of memory are valid is said by the kernel, whether or
-// not the program says it.
+// Empty: it is of a kind that moves no data here. That the numbers of memory are valid is said by the kernel, whether
+// or not the program says it.
 [[nodiscard]] std::optional<DevxQueues> queues_in(const mlx5::Mailbox& create);
 // Empty: not all of them are in this memory.
 [[nodiscard]] std::optional<QueuePairMemory> placed(const DevxQueues& queues, const DevxMemoryData& queue,
