@@ -32,8 +32,8 @@ AttachVerdict judge_per_process(bool divides_caps, const ClassPromise& promise)
         const std::string what = promise.rate.min_rate ? fmt::format("min-rate {}", to_string(*promise.rate.min_rate))
                                                        : fmt::format("share {}", promise.rate.share.value_or(0));
         const std::size_t others = promise.device_processes - 1;
-        parts.push_back(fmt::format("its {} is not enforced against the {} other {} on the device", what, others,
-                                    others == 1 ? "process" : "processes"));
+        parts.push_back(fmt::format("its {} is not enforced by the tree against the {} other {} on the device", what,
+                                    others, others == 1 ? "process" : "processes"));
     }
     if (promise.fair_by != FairBy::None && promise.processes > 1) {
         verdict.held = false;

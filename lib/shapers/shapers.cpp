@@ -88,11 +88,11 @@ void find_by_traffic_classes(const std::string& netdev, std::vector<Shaper>& fou
     const TrafficClasses classes = traffic_classes_in_words(*settings);
     if (!classes.shares.empty()) {
         found.push_back({fmt::format("ETS divides {}: {}", netdev, fmt::join(classes.shares, ", ")),
-                         fmt::format("dcb ets show dev {}", netdev)});
+                         fmt::format("dcb ets show dev {}", netdev), true});
     }
     if (!classes.max_rates.empty()) {
         found.push_back({fmt::format("DCB limits {}: {}", netdev, fmt::join(classes.max_rates, ", ")),
-                         fmt::format("dcb maxrate show dev {}", netdev)});
+                         fmt::format("dcb maxrate show dev {}", netdev), true});
     }
 }
 

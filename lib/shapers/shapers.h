@@ -18,8 +18,9 @@
 namespace rdmaqos::shapers {
 
 struct Shaper {
-    std::string what;       // a sentence without a full stop
-    std::string command;    // that shows it
+    std::string what;              // a sentence without a full stop
+    std::string command;           // that shows it
+    bool is_of_classes = false;    // the traffic classes of the port do it: the daemon may have set them itself
 
     friend bool operator==(const Shaper&, const Shaper&) = default;
 };

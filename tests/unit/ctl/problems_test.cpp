@@ -128,6 +128,21 @@ TEST(Problems, ErrorsComeFirst)
     EXPECT_TRUE(seen_note);
 }
 
+// `dcb` shows what the daemon has set on the port: to end that would be undone by it.
+TEST(Problems, ClassesThatTheDaemonKeepsAreNobodyElses)
+{
+    World world = sample_world();
+    world.devices[0].shapers = {{"ETS divides ens1", "dcb ets show dev ens1", true},
+                                {"the queueing discipline htb of ens1 is offloaded to the NIC", "tc qdisc show"}};
+    EXPECT_EQ(find_problems(world).size(), 2U);
+    auto& care = world.devices[0].port_classes.care.emplace();
+    care.keeping = PortKeeping::Kept;
+    ASSERT_EQ(find_problems(world).size(), 1U);
+    EXPECT_THAT(find_problems(world)[0].what, HasSubstr("htb"));
+    care.keeping = PortKeeping::LeftAlone;
+    EXPECT_EQ(find_problems(world).size(), 2U);
+}
+
 // A level without a place in the tree enforces nothing, and need not.
 TEST(Problems, QueuePairsOfUnscheduledLevelsAreNoProblem)
 {

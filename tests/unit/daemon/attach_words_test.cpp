@@ -60,14 +60,15 @@ TEST(AttachWords, PerProcessInNumbers)
         {"one process", of(1, 1, true, kForty), whole, true, "class cap 40 Gbit/s, for its only process"},
         {"one process, divided", of(1, 1, true, kForty), divide, true, "class cap 40 Gbit/s, for its only process"},
         {"share", of(1, 2, true, {}), divide, false,
-         "its share 60 is not enforced against the 1 other process on the device"},
+         "its share 60 is not enforced by the tree against the 1 other process on the device"},
         {"min-rate", guaranteed(), divide, false,
-         "its min-rate 10 Gbit/s is not enforced against the 2 other processes on the device"},
+         "its min-rate 10 Gbit/s is not enforced by the tree against the 2 other processes on the device"},
         {"nothing beside it", of(2, 2, false, {}), whole, true, "nothing promised depends on another process"},
         {"fair", of(4, 4, false, {}, FairBy::Process), divide, false,
          "its 4 processes do not get equal parts (`fair-by: process`)"},
         {"share and cap", of(2, 3, true, kForty), divide, false,
-         "its share 60 is not enforced against the 2 other processes on the device; class cap 40 Gbit/s split 2 "
+         "its share 60 is not enforced by the tree against the 2 other processes on the device; class cap 40 Gbit/s "
+         "split 2 "
          "ways: 20 Gbit/s each; unused parts go to nobody"},
         {"node", below_a_capped_node(), whole, false,
          "each of 2 processes may use the whole cap of /tenants of 80 Gbit/s"},

@@ -178,7 +178,8 @@ TEST_F(ServiceAttachMode, AShareDependsOnOtherProcesses)
     EXPECT_TRUE(grant(rpc).enforced) << "nobody else is there";
     const auto bulk = join("bulk", 2, 200);
     EXPECT_FALSE(grant(rpc).enforced);
-    EXPECT_THAT(grant(rpc).reason, HasSubstr("its share 60 is not enforced against the 1 other process on the device"));
+    EXPECT_THAT(grant(rpc).reason,
+                HasSubstr("its share 60 is not enforced by the tree against the 1 other process on the device"));
     EXPECT_FALSE(grant(bulk).enforced);
     const auto unscheduled = join("DEFAULT", 3, 300);
     EXPECT_THAT(grant(unscheduled).reason, HasSubstr("has no `schedule`"));

@@ -115,7 +115,12 @@ void find_in_state(const DeviceView& device, std::vector<Problem>& problems)
 
 void find_beside(const DeviceView& device, std::vector<Problem>& problems)
 {
+    const auto& care = device.port_classes.care;
+    const bool has_own_classes = care && (care->keeping == PortKeeping::Kept || care->keeping == PortKeeping::Pending);
     for (const auto& shaper : device.shapers) {
+        if (shaper.is_of_classes && has_own_classes) {
+            continue;
+        }
         problems.push_back(
             {false, fmt::format("{}: {}", device.key(), shaper.what),
              fmt::format("it shapes the same port as the tree: end one of the two; `{}` shows it", shaper.command)});
