@@ -12,8 +12,8 @@ using namespace emulator;
 using namespace mlx5;
 using namespace mlx5::prm;
 
-constexpr bool kInfiniband = true;
-constexpr bool kEthernet = false;
+constexpr bool kOnInfiniband = true;
+constexpr bool kOnEthernet = false;
 
 // As UCX makes them: without saying that numbers of memory are valid.
 Mailbox create_command()
@@ -140,7 +140,7 @@ Mailbox connected()
 
 TEST(EmulatorDevxQueuePair, ItsContextSaysWhatAVerbWould)
 {
-    const auto attributes = attributes_in(connected(), kEthernet);
+    const auto attributes = attributes_in(connected(), kOnEthernet);
     EXPECT_EQ(attributes.dest_qp_num, 0x123456U);
     EXPECT_EQ(attributes.sq_psn, 8U);
     EXPECT_EQ(attributes.rq_psn, 7U);
@@ -161,7 +161,7 @@ TEST(EmulatorDevxQueuePair, ItsContextSaysWhatAVerbWould)
 
 TEST(EmulatorDevxQueuePair, OnInfiniBandTheAddressIsALid)
 {
-    const auto attributes = attributes_in(connected(), kInfiniband);
+    const auto attributes = attributes_in(connected(), kOnInfiniband);
     EXPECT_EQ(attributes.dest.dlid, 3);
     EXPECT_EQ(attributes.dest.sl, 4);
     EXPECT_EQ(attributes.dest.traffic_class, 0x22);

@@ -121,7 +121,7 @@ private:
 
 // What cannot be asked for by commands: they do not name a type, so that one cannot be wrong; only send queues are
 // paced; and those of raw packets have one leaf, and neither INIT nor RTR.
-std::vector<RefusalRow> rows()
+std::vector<RefusalRow> refused_commands()
 {
     auto all = refusal_table([](const Step& step) {
         const auto* pace = std::get_if<Pace>(&step);
@@ -143,7 +143,7 @@ TEST_P(KernelRefusalTest, IsAsTheTableSays)
     run_row(GetParam(), driver);
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, KernelRefusalTest, testing::ValuesIn(rows()), row_name);
+INSTANTIATE_TEST_SUITE_P(Table, KernelRefusalTest, testing::ValuesIn(refused_commands()), row_name);
 
 // ---- what a driver and its users do ----
 

@@ -180,7 +180,7 @@ bool can_be_asked(const RefusalRow& row)
     return true;
 }
 
-std::vector<RefusalRow> rows()
+std::vector<RefusalRow> refused_calls()
 {
     auto all = refusal_table();
     std::erase_if(all, [](const RefusalRow& row) { return !can_be_asked(row); });
@@ -207,7 +207,7 @@ TEST_P(UverbsRefusalTest, IsAsTheTableSays)
     run_row(GetParam(), driver);
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, UverbsRefusalTest, testing::ValuesIn(rows()), row_name);
+INSTANTIATE_TEST_SUITE_P(Table, UverbsRefusalTest, testing::ValuesIn(refused_calls()), row_name);
 
 }    // namespace
 }    // namespace rdmaqos::test
