@@ -57,7 +57,7 @@ public:
     }
 
     // Who makes the `nth` request from now is killed, before it is made or when it is done.
-    void kill(std::uint64_t nth, bool before) const
+    void kill_at(std::uint64_t nth, bool before) const
     {
         if (watch_ == nullptr) {
             emulator(fmt::format("dcb-fault mlx5_0 {} {}", nth, before ? "kill-before" : "kill-after"));
