@@ -303,21 +303,6 @@ TEST_F(PortsRefused, HalfWrittenIsSaidAndCompleted)
     expect_to_get_over_it(daemon_);
 }
 
-TEST_F(PortsRefused, HalfWrittenGroupsOfClassesArePutBack)
-{
-    if (!on_kernel()) {
-        GTEST_SKIP() << "of the emulator's port everything can be read";
-    }
-    const std::string groups = PortFaults::groups();
-    PortFaults::write_groups();
-    daemon_.start();
-    ASSERT_TRUE(daemon_.comes_to_log("refused (Invalid argument)"));
-    EXPECT_NE(PortFaults::groups(), groups);
-    EXPECT_EQ(daemon_.ctl("disable mlx5_0").status, 0);
-    EXPECT_TRUE(eventually([&] { return PortFaults::groups() == groups; }));
-    EXPECT_EQ(other_.everything(), before_);
-}
-
 TEST_F(PortsRefused, OrNeverAnsweredItIsTriedAgain)
 {
     if (on_kernel()) {

@@ -6,7 +6,6 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,21 +39,6 @@ public:
     void write_half() const { order("1 half", "1 abc003 1 4"); }
     // The firmware says that it did the next ones, and does not. On a kernel.
     static void do_nothing(int times) { tell_firmware(fmt::format("refuse {} 0 0 {}", kClassesOfPriorities, times)); }
-
-    // The next one is refused, for good, when the NIC has the groups of its classes, which mlx5e does not read, and not
-    // yet their weights. On a kernel.
-    static void write_groups() { tell_firmware("refuse 4005 3 abc004 1 1"); }
-    // The groups that the firmware has. On a kernel.
-    static std::string groups()
-    {
-        std::ifstream log("/proc/fake_mlx5");
-        std::string groups;
-        for (std::string line; std::getline(log, line);) {
-            const auto at = line.find(" group0=");
-            groups = at == std::string::npos ? groups : line.substr(at);
-        }
-        return groups;
-    }
 
     // Who makes the `nth` request from now is killed, before it is made or when it is done.
     void kill_at(std::uint64_t nth, bool before) const
