@@ -1,5 +1,5 @@
-// Preloaded beside ibsim's libumad2sim: that takes the sizes of packets from libibumad, which knows them when a port was
-// opened by it. Programs that use the kernel's interface themselves, as rdma-qosctl does, never open one so.
+// Preloaded beside ibsim's libumad2sim: that takes the sizes of packets from libibumad, which knows them when a port
+// was opened by it. Programs that use the kernel's interface themselves, as rdma-qosctl does, never open one so.
 #include <cstdio>
 #include <cstdlib>
 
