@@ -100,6 +100,8 @@ private:
     }
     FileFacts& facts_of(const std::shared_ptr<ClientFile>& file);
     [[nodiscard]] Answer<QueuePairAnswer> query(const QueuePairRef& queue_pair) const;
+    // The same of one whose file may be closed by now, and with words for whoever reads the error.
+    Result<QueuePairAnswer> ask(const QueuePairRef& queue_pair);
     [[nodiscard]] Answer<void> send_place(const QueuePairRef& queue_pair, QueuePairState state,
                                           const LeafIds& leaves) const;
     [[nodiscard]] Result<void> place_in(const QueuePairRef& queue_pair, const LeafIds& leaves);
@@ -472,7 +474,7 @@ Result<void> Mlx5Backend::set_rate(const QueuePairRef& queue_pair, const std::op
     return fail(name(explain(Command::SetRate, answer.error()), queue_pair));
 }
 
-Result<QueuePairState> Mlx5Backend::query_queue_pair(const QueuePairRef& queue_pair)
+Result<QueuePairAnswer> Mlx5Backend::ask(const QueuePairRef& queue_pair)
 {
     const ClientFile::Use use(*queue_pair.file);
     if (!use.opened()) {
@@ -482,11 +484,17 @@ Result<QueuePairState> Mlx5Backend::query_queue_pair(const QueuePairRef& queue_p
     if (!answer) {
         return fail(name(explain(Command::QueryQueuePair, answer.error()), queue_pair));
     }
-    if (!answer->state) {
+    return *answer;
+}
+
+Result<QueuePairState> Mlx5Backend::query_queue_pair(const QueuePairRef& queue_pair)
+{
+    const QueuePairAnswer answer = TRY(ask(queue_pair));
+    if (!answer.state) {
         return fail(ErrorCode::BadState,
                     fmt::format("queue pair {} of {} is suspended", queue_pair.number, info_.name));
     }
-    return *answer->state;
+    return *answer.state;
 }
 
 Result<std::optional<QueuePairMark>> Mlx5Backend::query_mark(const QueuePairRef& queue_pair)
@@ -494,15 +502,7 @@ Result<std::optional<QueuePairMark>> Mlx5Backend::query_mark(const QueuePairRef&
     if (!queue_pair.file || queue_pair.type == QueuePairType::RawPacket) {
         return std::nullopt;    // its program makes the headers itself
     }
-    const ClientFile::Use use(*queue_pair.file);
-    if (!use.opened()) {
-        return fail(use.opened().error());
-    }
-    const auto answer = query(queue_pair);
-    if (!answer) {
-        return fail(name(explain(Command::QueryQueuePair, answer.error()), queue_pair));
-    }
-    return answer->mark;
+    return TRY(ask(queue_pair)).mark;
 }
 
 Result<PortCounters> Mlx5Backend::port_counters()

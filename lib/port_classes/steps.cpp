@@ -294,11 +294,6 @@ std::vector<Step> difference_and_ets(const PortSettings& present, const PortSett
     return Builder(present, wanted, rules, true).build();
 }
 
-std::vector<Step> restore(const PortSettings& present, const PortSettings& before, const Rules& rules)
-{
-    return difference(present, before, rules);
-}
-
 PortSettings after(PortSettings present, const dcb::Write& write, const Rules& rules)
 {
     const bool trusted = dcb::trusts_dscp(present);

@@ -33,10 +33,6 @@ struct Step {
 [[nodiscard]] std::vector<Step> difference_and_ets(const dcb::PortSettings& present, const dcb::PortSettings& wanted,
                                                    const Rules& rules);
 
-// Back to what was there before.
-[[nodiscard]] std::vector<Step> restore(const dcb::PortSettings& present, const dcb::PortSettings& before,
-                                        const Rules& rules);
-
 // What the port has after a write that the driver took: what is expected when it is read back.
 [[nodiscard]] dcb::PortSettings after(dcb::PortSettings present, const dcb::Write& write, const Rules& rules);
 

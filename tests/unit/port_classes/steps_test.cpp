@@ -172,7 +172,7 @@ TEST(PortClassesSteps, OnIceTheFirstEntryComesBeforeTheWeights)
     ASSERT_THAT(steps, SizeIs(3));
     EXPECT_TRUE(std::holds_alternative<dcb::SetApp>(steps[0].write));
     EXPECT_TRUE(std::holds_alternative<dcb::SetEts>(steps[1].write));
-    const auto back = restore(planned.wanted, before, rules("ice"));
+    const auto back = difference(planned.wanted, before, rules("ice"));
     EXPECT_TRUE(std::holds_alternative<dcb::DeleteApp>(back.front().write));
 }
 
@@ -213,7 +213,7 @@ TEST(PortClassesSteps, DcbxIsTurnedOffFirstAndOnAgainLast)
     const Plan planned = plan({{child("rpc", 70, 26)}, {}}, before, rules("hns3"), {});
     const auto there = difference(before, planned.wanted, rules("hns3"));
     EXPECT_TRUE(std::holds_alternative<dcb::SetDcbx>(there.front().write));
-    const auto back = restore(planned.wanted, before, rules("hns3"));
+    const auto back = difference(planned.wanted, before, rules("hns3"));
     EXPECT_TRUE(std::holds_alternative<dcb::SetDcbx>(back.back().write));
 }
 

@@ -76,6 +76,12 @@ std::string in_words(const std::optional<dcb::TrafficClass>& scheduling)
     return scheduling->max_rate ? fmt::format("{}, at most {}", text, to_string(*scheduling->max_rate)) : text;
 }
 
+bool has_kept_classes(const DeviceView& device)
+{
+    const auto& care = device.port_classes.care;
+    return care && (care->keeping == PortKeeping::Kept || care->keeping == PortKeeping::Pending);
+}
+
 std::optional<port_lint::Interface> interface_of(const DeviceView& device, const std::vector<api::Level>& levels)
 {
     auto settings = api::settings_of(device.port_classes);
@@ -90,9 +96,7 @@ std::optional<port_lint::Interface> interface_of(const DeviceView& device, const
     port.rdma.device = device.name;
     port.rdma.port = device.port;
     port.is_divided_by_tree = device.attach_mode == "shared";
-    if (const auto& care = device.port_classes.care) {
-        port.is_kept = care->keeping == PortKeeping::Kept || care->keeping == PortKeeping::Pending;
-    }
+    port.is_kept = has_kept_classes(device);
     for (const auto& element : device.tree) {
         if (element.parent == "/") {
             port.root_children.push_back({std::string(ElementPath(element.path).name()), element.requested.share,

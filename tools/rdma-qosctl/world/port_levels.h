@@ -33,6 +33,9 @@ struct PortLevel {
 // "70 %", "strict", "70 %, at most 40 Gbit/s"; "-": not known
 [[nodiscard]] std::string in_words(const std::optional<dcb::TrafficClass>& scheduling);
 
+// Whether the daemon sets the traffic classes of its port, and sets them again where others do.
+[[nodiscard]] bool has_kept_classes(const DeviceView& device);
+
 // For lib/port_lint; without what only the host's files say of RDMA. Empty: the traffic classes are not known.
 [[nodiscard]] std::optional<port_lint::Interface> interface_of(const DeviceView& device,
                                                                const std::vector<api::Level>& levels);

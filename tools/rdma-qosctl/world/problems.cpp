@@ -11,6 +11,7 @@
 #include "tools/rdma-qosctl/world/lost_levels.h"
 #include "tools/rdma-qosctl/world/marks.h"
 #include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/world/port_levels.h"
 #include "tools/rdma-qosctl/world/port_traffic.h"
 #include "tools/rdma-qosctl/world/reports.h"
 
@@ -115,10 +116,8 @@ void find_in_state(const DeviceView& device, std::vector<Problem>& problems)
 
 void find_beside(const DeviceView& device, std::vector<Problem>& problems)
 {
-    const auto& care = device.port_classes.care;
-    const bool has_own_classes = care && (care->keeping == PortKeeping::Kept || care->keeping == PortKeeping::Pending);
     for (const auto& shaper : device.shapers) {
-        if (shaper.is_of_classes && has_own_classes) {
+        if (shaper.is_of_classes && has_kept_classes(device)) {
             continue;
         }
         problems.push_back(
