@@ -151,10 +151,10 @@ void Worker::end(bool abandon)
     }
 }
 
-void Worker::run(std::chrono::steady_clock::time_point until)
+void Worker::run(const std::function<bool()>& enough)
 {
     begin();
-    while (std::chrono::steady_clock::now() < until) {
+    while (!enough()) {
         if (pd_ == nullptr || cq_ == nullptr) {
             break;    // counted as wrong already
         }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <random>
 #include <vector>
@@ -47,7 +47,8 @@ public:
     // Uses `shared` if given, which outlives it; or else a context of its own, which it opens ever again.
     Worker(Totals& totals, const Options& options, std::uint64_t seed, Device* shared);
 
-    void run(std::chrono::steady_clock::time_point until);
+    // Until it is `enough`.
+    void run(const std::function<bool()>& enough);
 
     // Also for the one who makes the shared device. False: it could not be opened.
     bool open(Device& device);
