@@ -3,6 +3,6 @@
 # from OpenSM.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-{ "$here/run_corpus" --program "$1" --default "$2" || true; } | tee /dev/stderr |
+{ "$1" corpus --default "$2" || true; } | tee /dev/stderr |
     sed -n 's/^FAIL \([^ :]*\).*/\1/p' | sort |
     diff -u --label default-mode.txt --label "what differs" <(sed 's/#.*//; s/ *$//; /^$/d' "$here/default-mode.txt" | sort) -

@@ -3,6 +3,6 @@
 # accepts, but for exactly those of imported.txt.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-{ "$here/run_corpus" --program "$1" --imported "$2" || true; } | tee /dev/stderr |
+{ "$1" corpus --imported "$2" || true; } | tee /dev/stderr |
     sed -n 's/^FAIL //p' | sort |
     diff -u --label imported.txt --label "what differs" <(sed '/^#/d; /^$/d' "$here/imported.txt" | sort) -

@@ -2,149 +2,51 @@
 //
 //   opensm_cases answer [--strict] [--topology FILE | --fabric FILE] [--root DIR] --queries FILE [POLICY]
 //   opensm_cases import --topology FILE POLICY
+//   opensm_cases corpus [--default | --imported] DIRECTORY...
 //
 // `answer` prints an answer for each line of the queries (batch_answer.h); `import` the YAML that `rdma-qosctl
 // import-opensm` makes of a native policy. Exit status: that of the cases (0 answered, 2 the policy cannot be read, 3
 // it is not valid), 1 for anything else.
-#include <algorithm>
+//
+// `corpus` compares cases (corpus.h) with what OpenSM's own code answered: a line for each that differs, and at the end
+// `N passed, N failed`. Exit status: 0 none differs, 1 some do.
 #include <cstdio>
 #include <exception>
-#include <memory>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
-#include "policy/load/policy_reader.h"
-#include "policy/match/matcher.h"
-#include "policy/match/resolve.h"
-#include "policy/opensm/reader.h"
-#include "tests/opensm/batch_answer.h"
-#include "tests/opensm/topology.h"
-#include "tools/rdma-qosctl/import/opensm.h"
-#include "tools/rdma-qosctl/offline/files.h"
+#include "tests/opensm/case_answer.h"
+#include "tests/opensm/corpus.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 
 namespace rdmaqos::ctl {
 namespace {
 
-struct AnswerOptions {
-    std::string queries;     // "-": stdin
-    std::string policy;      // empty: the host's files
-    bool strict = false;     // a native OpenSM policy, rejected where OpenSM rejects it
-    std::string topology;    // the fabric: of a compatibility case,
-    std::string fabric;      // or a fabric file; neither: the host's
-    std::string root;        // before the paths of the host
-};
-
-// The exit status of OpenSM's compatibility cases (their file `rc`), for a policy of either kind.
-constexpr int kParseError = 2;
-constexpr int kValidationError = 3;
-
-struct ReadPolicy {
-    std::shared_ptr<const Policy> value;
-    Diagnostics diagnostics;
-    int status = 0;    // of a refused one
-};
-
-Result<ReadPolicy> read_policy_of(const AnswerOptions& options, const Fabric& fabric)
+Result<int> say(const Result<CaseAnswer>& answer)
 {
-    if (!options.strict && !is_opensm_file(options.policy)) {
-        auto read = load_policy(options.policy.empty() ? std::vector<std::string>{} : std::vector{options.policy},
-                                options.root, fabric);
-        return ReadPolicy{std::move(read.value), std::move(read.diagnostics), kParseError};
+    if (!answer) {
+        return fail(answer.error());
     }
-    auto source = read_source(options.policy);
-    if (!source) {
-        return fail(source.error());
-    }
-    const OpensmMode mode = options.strict ? OpensmMode::Strict : OpensmMode::Default;
-    auto read = read_opensm_policy(*source, mode, fabric);
-    return ReadPolicy{std::move(read.value), std::move(read.diagnostics),
-                      read.rejected == OpensmResult::Rejected::Validate ? kValidationError : kParseError};
+    print_error(answer->messages);
+    print(answer->text);
+    return answer->status;
 }
 
-Result<std::string> answer_all(const BatchAnswers& answers, std::string_view queries)
+Result<int> compare(const std::vector<std::string>& directories, CorpusMode mode)
 {
-    std::string text;
-    std::size_t number = 0;
-    for (const auto line : lines_of(queries)) {
-        ++number;
-        if (without_blanks(line, " \t\r").empty()) {
-            continue;
-        }
-        const auto answer = answers.answer(line);
-        if (!answer) {
-            return fail(answer.error().with_context(fmt::format("line {} of the queries", number)));
-        }
-        text += *answer;
-        text += '\n';
+    const auto result = compare_cases(directories, mode);
+    if (!result) {
+        return fail(result.error());
     }
-    return text;
-}
-
-// `SELF` of a YAML policy: the subnet manager's port is this host's.
-std::vector<LocalPort> local_ports_of(const Fabric& fabric)
-{
-    std::vector<LocalPort> local;
-    for (const FabricPort& port : fabric.ports) {
-        if (port.subnet_manager) {
-            local.push_back({port.guid, port.node_guid, port.port, {}, port.pkeys, port.description});
-        }
+    for (const std::string& failure : result->failures) {
+        print(fmt::format("FAIL {}\n", failure));
     }
-    return local;
-}
-
-Result<int> answer(const AnswerOptions& options)
-{
-    const auto fabric = options.topology.empty() ? require_fabric(options.fabric, options.root)
-                                                 : read_topology(options.topology);
-    if (!fabric) {
-        return fail(fabric.error());
-    }
-    const auto policy = read_policy_of(options, *fabric);
-    if (!policy) {
-        return fail(policy.error());
-    }
-    print_error(render(policy->diagnostics, Colour::Off));
-    if (!policy->value) {
-        print(policy->status == kValidationError ? "REJECT validate\n" : "REJECT parse\n");
-        return policy->status;
-    }
-    const auto queries = read_source(options.queries);
-    if (!queries) {
-        return fail(queries.error());
-    }
-    const Matcher matcher(*policy->value, resolve(*policy->value, *fabric, local_ports_of(*fabric)));
-    const auto text = answer_all(BatchAnswers(matcher, *fabric), (*queries)->text);
-    if (!text) {
-        return fail(text.error());
-    }
-    print(*text);
-    return 0;
-}
-
-Result<int> import(const std::string& policy, const std::string& topology)
-{
-    const auto fabric = read_topology(topology);
-    if (!fabric) {
-        return fail(fabric.error());
-    }
-    const auto source = read_source(policy);
-    if (!source) {
-        return fail(source.error());
-    }
-    const auto yaml = import_opensm(*source, *fabric);
-    print_error(render(yaml.diagnostics, Colour::Off));
-    if (!yaml.value) {
-        return kParseError;
-    }
-    print(*yaml.value);
-    return 0;
+    print(fmt::format("{} passed, {} failed\n", result->passed, result->failures.size()));
+    return result->failures.empty() ? 0 : 1;
 }
 
 Result<int> run(int argc, char** argv)
@@ -159,6 +61,13 @@ Result<int> run(int argc, char** argv)
     CLI::Option* topology = answering->add_option("--topology", options.topology, "The fabric of a case");
     answering->add_option("--fabric", options.fabric, "A fabric file; none: the host's")->excludes(topology);
     answering->add_option("--root", options.root, "Before the paths of the host's files");
+    CLI::App* comparing = app.add_subcommand("corpus", "Compare cases with what OpenSM answered");
+    std::vector<std::string> directories;
+    comparing->add_option("DIRECTORY", directories, "A case, or what holds cases")->required();
+    bool as_the_daemon = false;
+    bool imported = false;
+    CLI::Option* by_default = comparing->add_flag("--default", as_the_daemon, "As the daemon reads native policies");
+    comparing->add_flag("--imported", imported, "The YAML of those that OpenSM accepts")->excludes(by_default);
     CLI::App* importing = app.add_subcommand("import", "Print a native policy as YAML");
     std::string policy;
     std::string fabric;
@@ -169,7 +78,12 @@ Result<int> run(int argc, char** argv)
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : 1;
     }
-    return answering->parsed() ? answer(options) : import(policy, fabric);
+    if (comparing->parsed()) {
+        return compare(directories, imported        ? CorpusMode::Imported
+                                    : as_the_daemon ? CorpusMode::Default
+                                                    : CorpusMode::Strict);
+    }
+    return say(answering->parsed() ? answer_case(options) : import_case(policy, fabric));
 }
 
 }    // namespace
