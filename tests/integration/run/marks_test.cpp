@@ -2,11 +2,13 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <memory>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/integration/run/launched.h"
+#include "tests/support/ctl.h"
 #include "tools/rdma-qos-run/default_tos.h"
 #include "tools/rdma-qos-run/marks.h"
 
@@ -146,6 +148,38 @@ TEST(RunMarks, InfiniBandLeavesTheServiceLevelOutOfTheEnvironment)
     Launched own(daemon.root(), {"--level", "own", "--print-env"}, {});
     EXPECT_EQ(own.ended(), 0);
     EXPECT_EQ(own.count("NCCL_IB_SL=6\n"), 1U) << own.output();
+}
+
+// ---- what the daemon reads of them ----
+
+TEST(RunMarks, AreReadFromTheDeviceWhenSomebodyAsks)
+{
+    const Daemon daemon(with_levels());
+    const TempDir folder;
+    const auto launched = [&](const Words& launcher, const Words& command) {
+        Words words = command;
+        words.insert(words.end(), {"-s", "1", "-c", "8", "-i", "1"});
+        return std::make_unique<Launched>(daemon.root(), launcher, test::held(folder, words));
+    };
+    const auto marked = launched({"--level", "rpc"}, {program("linked"), "linked", "-n", "3"});
+    const auto kept = launched({"--level", "rpc", "--keep-sl"}, {program("linked"), "devx", "-n", "2"});
+    ASSERT_TRUE(marked->ready()) << marked->output();
+    ASSERT_TRUE(kept->ready()) << kept->output();
+    std::string status;
+    EXPECT_TRUE(eventually([&] {
+        status = run_ctl(daemon.root(), "status").output;
+        return status.find("2 of 5 queue pairs of level rpc on mlx5_0/1 do not carry its DSCP 26 but 2") !=
+               std::string::npos;
+    })) << status;
+    EXPECT_THAT(status, HasSubstr("NCCL_IB_TC=104"));
+    const auto why = [&](const Launched& of) {
+        return run_ctl(daemon.root(), fmt::format("why {}", of.queue_pairs().at(0).number)).output;
+    };
+    EXPECT_THAT(why(*marked), HasSubstr("DSCP 26 -> "));
+    EXPECT_THAT(why(*kept), HasSubstr("their packets do not carry DSCP 26 of level rpc but 2"));
+    let_go(folder);
+    EXPECT_EQ(marked->ended(), 0);
+    EXPECT_EQ(kept->ended(), 0);
 }
 
 // ---- the kernel's default for rdma_cm ----
