@@ -89,8 +89,7 @@ protected:
         process.emplace(
             std::vector<std::string>{RDMAQOS_DAEMON, "--root", dir.path(), "--simulate", dir.path() / "devices.yaml"},
             std::vector<std::string>{"LD_PRELOAD=" RDMAQOS_FAILING_NEW_LIBRARY,
-                                     fmt::format("{}={}", kFailingNewFile, file),
-                                     "ASAN_OPTIONS=verify_asan_link_order=0"},
+                                     fmt::format("{}={}", kFailingNewFile, file)},
             dir.path() / "log");
         if (!eventually([&] { return process->has_ended() || log().find("ready: ") != std::string::npos; }) ||
             process->has_ended()) {
