@@ -1,8 +1,7 @@
 // For tests that run below an emulator: what it says of itself, and queue pairs made through libibverbs.
 #pragma once
 
-#include <array>
-#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -21,24 +20,8 @@
 
 namespace rdmaqos::test {
 
-// `rdma-qos-emulator ctl WORDS`; throws if it refuses.
-inline std::string emulator(const std::string& words)
-{
-    const std::string command = std::string(RDMAQOS_EMULATOR) + " ctl " + words;
-    FILE* pipe = popen(command.c_str(), "r");
-    if (pipe == nullptr) {
-        throw std::runtime_error("popen");
-    }
-    std::string text;
-    std::array<char, 65536> part{};
-    for (std::size_t length = 0; (length = fread(part.data(), 1, part.size(), pipe)) > 0;) {
-        text.append(part.data(), length);
-    }
-    if (pclose(pipe) != 0) {
-        throw std::runtime_error("the emulator refuses: " + words + ": " + text);
-    }
-    return text;
-}
+// What `rdma-qos-emulator ctl WORDS` prints; throws if it refuses.
+std::string emulator(const std::string& words);
 
 // One device as the emulator has it.
 inline nlohmann::json emulated_device(const std::string& name = "mlx5_0")

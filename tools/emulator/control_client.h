@@ -1,26 +1,17 @@
-// Asks a running emulator: `ctl`, `trace`, and what is made of their answers here.
+// What `ctl top` and `trace --summary` make of a running emulator's answers.
 #pragma once
 
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include "lib/base/result.h"
-
 namespace rdmaqos::emulator {
 
 using Json = nlohmann::ordered_json;
-
-// Of control.sock in `directory`. The answer is given to `show` as it comes. InvalidArgument: it was refused, and why.
-// Throws std::runtime_error: there is no emulator.
-Result<void> ask(const std::filesystem::path& directory, const std::vector<std::string>& words,
-                 const std::function<void(std::string_view)>& show);
 
 // ---- ctl top ----
 

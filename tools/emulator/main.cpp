@@ -20,6 +20,7 @@
 #include "policy/yaml/simulation_reader.h"
 #include "tools/emulator/control.h"
 #include "tools/emulator/control_client.h"
+#include "tools/emulator/control_socket.h"
 #include "tools/emulator/firmware_process.h"
 #include "tools/emulator/protocol.h"
 #include "tools/emulator/server.h"
