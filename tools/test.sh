@@ -13,7 +13,8 @@
 # what it takes on two cores:
 #   format        that the sources are formatted, by the clang-format of Debian 12        1 min
 #   attack        what hostile local users do, on an optimised build                    6 min
-#   kernel        * on the kernel's own mlx5 driver, in virtual machines; optimised    11 min
+#   kernel        * on the kernel's own mlx5 driver, in virtual machines; optimised     7 min
+#   kernel-daemon  * there: more firmware, ports and functions, hosts, crowds, restarts  10 min
 #   faults        a fault at each step of what the daemon does, one at a time; optimised  20 min
 #   kernel-faults  the same on the kernel's own driver, in virtual machines            30 min
 #   sequences     500 random sequences of what administrators and hosts do; optimised     20 min
@@ -39,9 +40,9 @@ set -euo pipefail
 . "$project_dir/tools/debian.sh"
 
 default_groups=(unit integration fuzz scripts)
-extra_groups=(format attack kernel faults sequences kernel-faults kernel-clients e2e neighbours tsan fuzz-long bytes rdma-core soak bench growth package arm64 html lint clean-root)
+extra_groups=(format attack kernel faults sequences kernel-faults kernel-daemon kernel-clients e2e neighbours tsan fuzz-long bytes rdma-core soak bench growth package arm64 html lint clean-root)
 # What depends on the system: --full runs it on each release.
-groups_of_releases=(kernel e2e package clean-root)
+groups_of_releases=(kernel kernel-daemon e2e package clean-root)
 own_release=$(debian_here)
 
 passed=0
@@ -299,7 +300,7 @@ run_group()
             build_once release attacks
             run_attacks
             ;;
-        kernel | kernel-clients | kernel-faults)
+        kernel | kernel-daemon | kernel-clients | kernel-faults)
             build_once release kernel_programs
             run_label release "$1"
             ;;
@@ -478,7 +479,7 @@ while (($# > 0)); do
             wanted+=("$1")
             groups_with_packages+=(e2e)
             ;;
-        kernel-clients | kernel-faults)
+        kernel-daemon | kernel-clients | kernel-faults)
             wanted+=("$1")
             groups_with_packages+=(kernel)
             ;;
