@@ -340,19 +340,31 @@ void Server::tend()
             client.connection->drop("a message did not arrive in time");
         }
     }
-    give_back_memory();
-    if (!connections_.empty() || gave_back_) {
+    give_back_memory(now);
+    if (!connections_.empty() || kept_since_) {
         tend_timer_ = loop_.after(kTendInterval, [this] { tend(); });
     }
 }
 
-// What was kept in many pieces the allocator does not give back by itself.
-void Server::give_back_memory()
+// What was kept in many pieces the allocator does not give back by itself. Behind a crowd that takes 100 ms, in which
+// nobody is served: it waits for a quiet second, or a minute.
+void Server::give_back_memory(TimePoint now)
 {
     constexpr std::size_t kMuch = std::size_t{16} << 20U;
-    gave_back_ = mallinfo2().fordblks > kMuch;
-    if (gave_back_) {
+    constexpr int kQuietPart = 10;    // of the time, if the loop works less
+    constexpr auto kLongestKept = std::chrono::minutes(1);
+    const Duration worked = Shares::working_time();
+    const bool is_quiet = kQuietPart * (worked - worked_) < now - tended_;
+    worked_ = worked;
+    tended_ = now;
+    if (mallinfo2().fordblks <= kMuch) {
+        kept_since_.reset();
+        return;
+    }
+    kept_since_ = kept_since_.value_or(now);
+    if (is_quiet || now - *kept_since_ > kLongestKept) {
         malloc_trim(0);
+        kept_since_ = now;
     }
 }
 

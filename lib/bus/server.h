@@ -8,6 +8,7 @@
 #include <deque>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "lib/base/clock.h"
@@ -88,7 +89,7 @@ private:
     void close(std::uint64_t id);
     void forget(std::uint64_t id);
     void drop_unauthenticated();
-    void give_back_memory();
+    void give_back_memory(TimePoint now);
     // Now and then: drops who began a message and does not end it.
     void tend();
 
@@ -108,7 +109,9 @@ private:
     std::unique_ptr<Timer> authentication_timer_;
     std::unique_ptr<Timer> pause_timer_;
     std::unique_ptr<Timer> tend_timer_;
-    bool gave_back_ = false;    // there may be more a moment later
+    std::optional<TimePoint> kept_since_;    // there is memory to give back
+    TimePoint tended_{};
+    Duration worked_{};    // until then
     std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 

@@ -91,8 +91,8 @@ TEST(Work, ManyQueuePairsThatLeave)
             }
         }
     };
-    // The goals of 20 and 100 ms are missed, and it is not known why: security.md says so.
-    fight({.name = "16,384 queue pairs come and leave", .squads = {{.deed = come_and_leave}}, .p99 = 400, .max = 600});
+    // The goal of 20 ms is missed by Register, now and then: security.md says so.
+    fight({.name = "16,384 queue pairs come and leave", .squads = {{.deed = come_and_leave}}, .p99 = 60});
 }
 
 TEST(Work, ManySubscribersAndSessions)
