@@ -1,6 +1,8 @@
 // Programs below rdma-qos-run.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -51,6 +53,20 @@ public:
              const Words& environment = {})
         : Running(words(root, launcher, command), environment)
     {
+    }
+
+    // The emulator takes what an ended program had a moment later, unlike a kernel. A daemon that ends before would
+    // leave its leaves behind. What a child of the program has stays.
+    int ended(std::chrono::milliseconds patience = kHung)
+    {
+        const int status = Running::ended(patience);
+        const auto made = queue_pairs();
+        const auto is_gone = [&] {
+            const auto there = places(emulated_device());
+            return std::ranges::none_of(made, [&](const auto& each) { return there.contains(each.number); });
+        };
+        static_cast<void>(made.empty() || eventually(is_gone, std::chrono::seconds(2)));
+        return status;
     }
 
 private:
