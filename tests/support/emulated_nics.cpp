@@ -3,18 +3,18 @@
 #include <csignal>
 #include <cstdlib>
 #include <map>
+#include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/support/daemon_fixture.h"
 #include "tests/support/emulated.h"
 #include "tests/support/golden.h"
+#include "tools/emulator/control_socket.h"
 
 namespace rdmaqos::test {
 namespace {
@@ -95,17 +95,11 @@ private:
 
 bool order(const std::vector<std::string>& words)
 {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    (directory() / "control.sock").string().copy(address.sun_path, sizeof(address.sun_path) - 1);
-    const UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-        return false;
+    try {
+        return emulator::ask(directory(), words, [](std::string_view) {}).has_value();
+    } catch (const std::runtime_error&) {
+        return false;    // there is no emulator
     }
-    const std::string request = nlohmann::json(words).dump() + "\n";
-    char answer = 0;
-    return send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(request.size()) &&
-           recv(fd.get(), &answer, 1, 0) == 1 && answer == '0';
 }
 
 bool EmulatedNics::wanted()
