@@ -56,16 +56,17 @@ public:
     }
 
     // The emulator takes what an ended program had a moment later, unlike a kernel. A daemon that ends before would
-    // leave its leaves behind. What a child of the program has stays.
+    // leave its leaves behind. What a child of the program has is not waited for.
     int ended(std::chrono::milliseconds patience = kHung)
     {
         const int status = Running::ended(patience);
         const auto made = queue_pairs();
         const auto is_gone = [&] {
             const auto there = places(emulated_device());
-            return std::ranges::none_of(made, [&](const auto& each) { return there.contains(each.number); });
+            return std::ranges::none_of(
+                made, [&](const auto& each) { return each.pid == child().pid() && there.contains(each.number); });
         };
-        static_cast<void>(made.empty() || eventually(is_gone, std::chrono::seconds(2)));
+        static_cast<void>(made.empty() || eventually(is_gone));
         return status;
     }
 
