@@ -21,10 +21,11 @@ if(NOT RDMAQOS_PCH)
     endif()
 endif()
 
-# Eight sources of a library or a test program compiled as one take a third of their time: most of it are templates that
+# The sources of a library or a test program compiled as one take a third of their time: most of it are templates that
 # they share. For builds from nothing; after a change, sources of their own are faster. The presets dev and tsan compile
 # each alone, so that a source that leans on its neighbour is found.
-option(RDMAQOS_BATCHES "Compile sources in batches" OFF)
+option(RDMAQOS_BATCHES "Compile the sources of a target as one" OFF)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 0)
 
 add_library(rdmaqos_options INTERFACE)
 target_compile_options(rdmaqos_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor)
@@ -101,7 +102,7 @@ function(rdmaqos_library name)
     if(ARG_LINK)
         target_link_libraries(rdmaqos_${name} ${ARG_LINK})
     endif()
-    set_target_properties(rdmaqos_${name} PROPERTIES UNITY_BUILD ${RDMAQOS_BATCHES} UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(rdmaqos_${name} PROPERTIES UNITY_BUILD ${RDMAQOS_BATCHES})
     rdmaqos_use_pch(rdmaqos_${name})
 endfunction()
 

@@ -430,7 +430,7 @@ void get_refused(BusContext& context, const char* /*path*/, Writer& writer)
 
 void get_state_failures(BusContext& context, const char* /*path*/, Writer& writer)
 {
-    api::write(writer, to_record(context.service.context().state_failures));
+    api::write(writer, rdmaqos::to_record(context.service.context().state_failures));
 }
 
 void get_statistics(BusContext& context, const char* /*path*/, Writer& writer)

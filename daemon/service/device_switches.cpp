@@ -40,12 +40,6 @@ std::optional<Guid> parse_guid(const std::string& text)
     return read.ec == std::errc() && read.ptr == end ? std::optional(guid) : std::nullopt;
 }
 
-std::string text_of(const Json& entry, const char* key)
-{
-    const auto found = entry.find(key);
-    return found != entry.end() && found->is_string() ? found->get<std::string>() : std::string{};
-}
-
 // Or what is wrong with it.
 tl::expected<std::pair<DeviceId, DeviceNames>, std::string> from_json(const Json& entry)
 {

@@ -15,20 +15,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMostBytes = std::size_t{16} * 1024 * 1024;
-constexpr StateFile kFile{kPortRecordsFile, "ports", "a list of what ports were set to", kMostBytes};
+constexpr StateFile kFile{kPortRecordsFile, "ports", "a list of what ports were set to", std::size_t{16} * 1024 * 1024};
 
 // Empty: it cannot be told.
 std::string boot_of(const std::filesystem::path& root)
 {
     const auto text = read_kernel_file(below_root(root, "/proc/sys/kernel/random/boot_id"));
     return text ? std::string(without_blanks(*text)) : std::string();
-}
-
-std::string text_of(const Json& entry, const char* key)
-{
-    const auto found = entry.find(key);
-    return found != entry.end() && found->is_string() ? found->get<std::string>() : std::string{};
 }
 
 }    // namespace

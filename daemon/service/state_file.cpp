@@ -54,4 +54,10 @@ Error damaged_state(const std::filesystem::path& root, const StateFile& file, st
             fmt::format("{}: entry {} of `{}`: {}", below_root(root, file.path).string(), entry + 1, file.list, why)};
 }
 
+std::string text_of(const Json& entry, const char* key)
+{
+    const auto found = entry.find(key);
+    return found != entry.end() && found->is_string() ? found->get<std::string>() : std::string{};
+}
+
 }    // namespace rdmaqos

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
@@ -26,6 +27,9 @@ struct StateFile {
 
 // An empty list if there is no such file. Io: it cannot be read (with the errno), or is not what this version writes.
 [[nodiscard]] Result<nlohmann::json> load_state(const std::filesystem::path& root, const StateFile& file);
+
+// What an entry has under a key; empty: no text.
+[[nodiscard]] std::string text_of(const nlohmann::json& entry, const char* key);
 
 // What a caller says of a list whose entry (counted from 0) makes no sense: `why` as "`port` is missing".
 [[nodiscard]] Error damaged_state(const std::filesystem::path& root, const StateFile& file, std::size_t entry,

@@ -17,29 +17,29 @@
 namespace rdmaqos::mlx5 {
 namespace {
 
-struct Status {
+struct CommandStatus {
     std::uint8_t code;
     const char* name;
     int sys_errno;    // as libmlx5 and the kernel's driver translate it
 };
 
 constexpr std::array kStatuses{
-    Status{0x01, "internal error", EIO},
-    Status{0x02, "bad operation", EINVAL},
-    Status{0x03, "bad parameter", EINVAL},
-    Status{0x04, "bad system state", EIO},
-    Status{0x05, "bad resource", EINVAL},
-    Status{0x06, "resource busy", EBUSY},
-    Status{0x08, "exceeds a limit", ENOMEM},
-    Status{0x09, "bad resource state", EINVAL},
-    Status{0x0a, "bad index", EINVAL},
-    Status{0x0f, "no resources", EAGAIN},
-    Status{0x10, "bad queue pair state", EINVAL},
+    CommandStatus{0x01, "internal error", EIO},
+    CommandStatus{0x02, "bad operation", EINVAL},
+    CommandStatus{0x03, "bad parameter", EINVAL},
+    CommandStatus{0x04, "bad system state", EIO},
+    CommandStatus{0x05, "bad resource", EINVAL},
+    CommandStatus{0x06, "resource busy", EBUSY},
+    CommandStatus{0x08, "exceeds a limit", ENOMEM},
+    CommandStatus{0x09, "bad resource state", EINVAL},
+    CommandStatus{0x0a, "bad index", EINVAL},
+    CommandStatus{0x0f, "no resources", EAGAIN},
+    CommandStatus{0x10, "bad queue pair state", EINVAL},
 };
 
-const Status* status_of(std::uint8_t code)
+const CommandStatus* status_of(std::uint8_t code)
 {
-    const auto* found = std::ranges::find(kStatuses, code, &Status::code);
+    const auto* found = std::ranges::find(kStatuses, code, &CommandStatus::code);
     return found == kStatuses.end() ? nullptr : found;
 }
 
@@ -56,7 +56,7 @@ std::string to_string(const Failure& failure)
     const char* name = strerrorname_np(failure.sys_errno);
     std::string text = name == nullptr ? fmt::format("errno {}", failure.sys_errno) : name;
     if (failure.status != 0) {
-        const Status* status = status_of(failure.status);
+        const CommandStatus* status = status_of(failure.status);
         text += fmt::format(", status {:#x}{}, syndrome {:#x}", failure.status,
                             status == nullptr ? "" : fmt::format(" ({})", status->name), failure.syndrome);
     }
@@ -65,7 +65,7 @@ std::string to_string(const Failure& failure)
 
 int errno_of(const Failure& failure)
 {
-    const Status* status = status_of(failure.status);
+    const CommandStatus* status = status_of(failure.status);
     return status == nullptr ? failure.sys_errno : status->sys_errno;
 }
 

@@ -18,7 +18,7 @@ constexpr Bandwidth kLeastStep = Bandwidth::from_kbps(1);
 // The lowest and the highest speed that meet the condition; a speed that is known is not 0.
 std::pair<Bandwidth, Bandwidth> range_of(const SpeedCondition& condition)
 {
-    constexpr Bandwidth kHighest = Bandwidth::from_kbps(std::numeric_limits<std::uint64_t>::max());
+    constexpr Bandwidth kFastest = Bandwidth::from_kbps(std::numeric_limits<std::uint64_t>::max());
     const std::uint64_t kbps = condition.speed.kbps();
     switch (condition.comparison) {
     case Comparison::Less:
@@ -28,9 +28,9 @@ std::pair<Bandwidth, Bandwidth> range_of(const SpeedCondition& condition)
     case Comparison::Exactly:
         break;
     case Comparison::AtLeast:
-        return {condition.speed, kHighest};
+        return {condition.speed, kFastest};
     case Comparison::Greater:
-        return {Bandwidth::from_kbps(kbps + 1), kHighest};
+        return {Bandwidth::from_kbps(kbps + 1), kFastest};
     }
     return {condition.speed, condition.speed};
 }

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t kLastWords = 2000;
 
 // A class whose processes have leaves of their own, one that is a leaf, and two ports.
-constexpr const char* kPolicy = R"(version: 1
+constexpr const char* kPolicyOfTarget = R"(version: 1
 qos-levels:
   - {name: DEFAULT, sl: 0}
   - name: rpc
@@ -97,7 +97,7 @@ Target::Target(const TargetOptions& options)
     // Everybody comes to the socket.
     std::filesystem::permissions(root(), perms::owner_all | perms::group_read | perms::group_exec | perms::others_read |
                                              perms::others_exec);
-    dir_.write("etc/rdma-qos/policy.yaml", kPolicy);
+    dir_.write("etc/rdma-qos/policy.yaml", kPolicyOfTarget);
     dir_.write("devices.yaml", kDevices);
     if (!options.settings.empty()) {
         dir_.write("etc/rdma-qos/rdma-qosd.yaml", options.settings);

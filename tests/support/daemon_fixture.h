@@ -31,6 +31,12 @@ struct DaemonOptions {
 extern const char* const kTwoLevelPolicy;
 extern const char* const kTwoDevices;
 
+// Without a message bus.
+inline DaemonOptions direct_only(const std::string& settings = {})
+{
+    return {kTwoLevelPolicy, kTwoDevices, settings, false, RDMAQOS_DAEMON};
+}
+
 class Daemon {
 public:
     // Throws when it does not become ready.

@@ -373,7 +373,7 @@ Result<std::string> mark(Controlled& host, const Words& words)
     return std::string();
 }
 
-struct Request {
+struct ControlRequest {
     const char* name;
     std::size_t words;    // at least, behind the name
     const char* usage;
@@ -381,7 +381,7 @@ struct Request {
     Result<std::string> (*run)(Controlled&, const Words&);
 };
 
-constexpr Request kRequests[] = {
+constexpr ControlRequest kRequests[] = {
     {"state", 0, "state [--json]", "devices, elements, queue pairs", describe_state},
     {"resource", 1, "resource qp", "who owns which queue pair, a JSON line each", describe_resource},
     {"mark", 1, "mark TEXT", "a line in every trace, behind the calls that have ended", mark},

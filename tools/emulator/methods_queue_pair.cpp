@@ -70,12 +70,12 @@ void check_cap(const ib_uverbs_qp_cap& cap)
 // Queries tell the receive queue that there is, which libmlx5 makes larger than it was asked for.
 void keep_receive_cap(ib_uverbs_qp_cap& cap, const mlx5_ib_create_qp& vendor)
 {
-    constexpr std::uint32_t kSegment = 16;
+    constexpr std::uint32_t kSegmentBytes = 16;
     constexpr std::uint32_t kLargest = 12;    // of a shift: more than any request has
     if (vendor.rq_wqe_count != 0 && vendor.rq_wqe_shift <= kLargest) {
         const bool has_signature = (vendor.flags & MLX5_QP_FLAG_SIGNATURE) != 0;
         cap.max_recv_wr = vendor.rq_wqe_count;
-        cap.max_recv_sge = (1U << vendor.rq_wqe_shift) / kSegment - (has_signature ? 1 : 0);
+        cap.max_recv_sge = (1U << vendor.rq_wqe_shift) / kSegmentBytes - (has_signature ? 1 : 0);
     }
 }
 
@@ -233,10 +233,10 @@ void check_values(const Context& context, ib_uverbs_modify_qp& request)
         check_address(context, request.alt_dest, request.alt_port_num);
         refuse_if(!context.is_infiniband(request.alt_port_num));    // none migrates on Ethernet
     }
-    constexpr std::uint32_t kNumber = 0xffffff;
-    request.rq_psn &= kNumber;
-    request.sq_psn &= kNumber;
-    request.dest_qp_num &= kNumber;
+    constexpr std::uint32_t kNumberMask = 0xffffff;
+    request.rq_psn &= kNumberMask;
+    request.sq_psn &= kNumberMask;
+    request.dest_qp_num &= kNumberMask;
 }
 
 // The attributes that were set, into those kept for queries.

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t kDatagram = 8192;    // where a dump goes on in another one
 constexpr std::uint16_t kCommandMask = 0x3ff;
-constexpr int kPatience = 1000;    // ms, with a reader
+constexpr int kReaderPatience = 1000;    // ms, with a reader
 // RDMA_NLDEV_SYS_ATTR_PRIVILEGED_QKEY_MODE, which Debian 12's headers have since 6.1.190 only.
 constexpr std::uint16_t kPrivilegedQkeyMode = 96;
 
@@ -469,7 +469,7 @@ bool answer_netlink(int socket, const NetlinkHost& host)
                                              known ? peer.pid : 0, host.tell)) {
         // As a dump of the kernel goes on when its reader reads; who does not read does not get the rest.
         pollfd room{socket, POLLOUT, 0};
-        if (poll(&room, 1, kPatience) <= 0 ||
+        if (poll(&room, 1, kReaderPatience) <= 0 ||
             send(socket, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
             return false;
         }

@@ -24,11 +24,6 @@ using testing::HasSubstr;
 using testing::Not;
 namespace names = bus::names;
 
-DaemonOptions direct_only()
-{
-    return {kTwoLevelPolicy, kTwoDevices, "", false, RDMAQOS_DAEMON};
-}
-
 std::string property_of(const Daemon& daemon, const std::string& name)
 {
     auto client = daemon.direct();

@@ -17,11 +17,6 @@ namespace {
 
 namespace names = bus::names;
 
-DaemonOptions direct_only(const std::string& settings = {})
-{
-    return {kTwoLevelPolicy, kTwoDevices, settings, false, RDMAQOS_DAEMON};
-}
-
 std::string slurp(const std::filesystem::path& path)
 {
     std::ostringstream text;

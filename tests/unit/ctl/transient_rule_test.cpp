@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::chrono::system_clock::time_point kNow = *parse_time("2026-11-23T20:00:00Z") + std::chrono::milliseconds(1);
+const std::chrono::system_clock::time_point kStart = *parse_time("2026-11-23T20:00:00Z") + std::chrono::milliseconds(1);
 
 RuleOptions of_job()
 {
@@ -30,7 +30,7 @@ RuleOptions of_job()
 
 TEST(RuleText, IsAPolicyFileThatSaysWhenItEnds)
 {
-    const auto transient = transient_from(of_job(), kNow);
+    const auto transient = transient_from(of_job(), kStart);
     ASSERT_TRUE(transient);
     const auto text = rule_text(of_job(), *transient);
     ASSERT_TRUE(text) << to_string(text.error());
@@ -76,7 +76,7 @@ TEST(RuleText, OneWithoutACriterionIsRefused)
     EXPECT_FALSE(rule_text(options, {}));
     for (const char* time : {"0s", "0", "-1h", "h", "100000000h", "99999999999999999999h"}) {
         options.lasts = time;
-        EXPECT_FALSE(transient_from(options, kNow)) << time;
+        EXPECT_FALSE(transient_from(options, kStart)) << time;
     }
 }
 

@@ -36,7 +36,7 @@ ClassPromise below_a_capped_node()
     return promise;
 }
 
-struct Case {
+struct AttachCase {
     const char* name;
     ClassPromise promise;
     bool divided;
@@ -48,7 +48,7 @@ TEST(AttachWords, PerProcessInNumbers)
 {
     constexpr bool whole = false;
     constexpr bool divide = true;
-    const Case cases[] = {
+    const AttachCase cases[] = {
         {"split", of(10, 10, false, kForty), divide, true,
          "class cap 40 Gbit/s split 10 ways: 4 Gbit/s each; unused parts go to nobody"},
         {"split in whole Mbit/s", of(3, 3, false, kForty), divide, true,

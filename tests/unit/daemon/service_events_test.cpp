@@ -15,17 +15,17 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr const char* kPolicy = "version: 1\n"
-                                "qos-levels:\n"
-                                "  - {name: DEFAULT}\n"
-                                "  - {name: rpc, allow: {user: [alice]}, schedule: {min-rate: 40Gbps}}\n"
-                                "  - {name: bulk, schedule: {share: 30}}\n";
+constexpr const char* kPolicyOfEvents = "version: 1\n"
+                                        "qos-levels:\n"
+                                        "  - {name: DEFAULT}\n"
+                                        "  - {name: rpc, allow: {user: [alice]}, schedule: {min-rate: 40Gbps}}\n"
+                                        "  - {name: bulk, schedule: {share: 30}}\n";
 
 class ServiceEventsTest : public test::ServiceFixture {
 protected:
     void SetUp() override
     {
-        policy(kPolicy);
+        policy(kPolicyOfEvents);
         start();
         nic = &add_device("mlx5_0");
         journal.clear();
@@ -168,7 +168,7 @@ TEST_F(ServiceEventsTest, ADeviceIsLostAndComesBack)
 TEST_F(ServiceEventsTest, WhatCannotBeWrittenIsAnErrorUntilItIs)
 {
     nic->firmware().faults().fail(CommandKind::Create, 1);
-    policy(std::string(kPolicy) + "  - {name: new, schedule: {share: 5}}\n");
+    policy(std::string(kPolicyOfEvents) + "  - {name: new, schedule: {share: 5}}\n");
     EXPECT_TRUE(reload().accepted);
     const auto degraded = only(LogEvent::DeviceDegraded);
     EXPECT_EQ(degraded.level, LogLevel::Error);

@@ -10,7 +10,7 @@ namespace {
 using namespace test;
 
 const DeviceNames kCompute{"mlx5_0", 1, "ens1f0", "0000:17:00.0", LinkLayer::InfiniBand, Bandwidth::from_gbps(400)};
-const DeviceNames kStorage{"mlx5_bond_0", 1, "bond0", "0000:ca:00.0", LinkLayer::Ethernet, Bandwidth::from_gbps(100)};
+const DeviceNames kBond{"mlx5_bond_0", 1, "bond0", "0000:ca:00.0", LinkLayer::Ethernet, Bandwidth::from_gbps(100)};
 const DeviceNames kDown{"mlx5_3", 2, "", "", LinkLayer::Ethernet, Bandwidth{}};
 
 TEST(DeviceSelector, Names)
@@ -21,18 +21,18 @@ TEST(DeviceSelector, Names)
     for (const auto* name : {"mlx5_1", "mlx5_0/2", "bond0", "0000:17"}) {
         EXPECT_FALSE(selects({.name = name}, kCompute)) << name;
     }
-    EXPECT_TRUE(selects({.name = "mlx5_bond_*"}, kStorage));
+    EXPECT_TRUE(selects({.name = "mlx5_bond_*"}, kBond));
 }
 
 TEST(DeviceSelector, Conditions)
 {
     EXPECT_TRUE(selects({.link_layer = LinkLayer::InfiniBand}, kCompute));
     EXPECT_FALSE(selects({.link_layer = LinkLayer::Ethernet}, kCompute));
-    EXPECT_TRUE(selects({.netdev = "bond*"}, kStorage));
-    EXPECT_FALSE(selects({.netdev = "mlx5_bond_0"}, kStorage)) << "that is not the netdev";
-    EXPECT_TRUE(selects({.pci = "0000:ca:00.?"}, kStorage));
+    EXPECT_TRUE(selects({.netdev = "bond*"}, kBond));
+    EXPECT_FALSE(selects({.netdev = "mlx5_bond_0"}, kBond)) << "that is not the netdev";
+    EXPECT_TRUE(selects({.pci = "0000:ca:00.?"}, kBond));
     EXPECT_FALSE(selects({.netdev = "*"}, kDown)) << "it has none";
-    EXPECT_FALSE(selects({.netdev = "bond0", .link_layer = LinkLayer::InfiniBand}, kStorage)) << "all must hold";
+    EXPECT_FALSE(selects({.netdev = "bond0", .link_layer = LinkLayer::InfiniBand}, kBond)) << "all must hold";
 }
 
 TEST(DeviceSelector, Speeds)
@@ -61,7 +61,7 @@ TEST(DeviceSelector, ListsAndWords)
     const std::vector<DeviceSelector> list{
         {.name = "mlx5_9"}, {.netdev = "bond*", .link_layer = LinkLayer::Ethernet}, with_speed(">=200Gbps")};
     EXPECT_TRUE(is_selected(list, kCompute));
-    EXPECT_TRUE(is_selected(list, kStorage));
+    EXPECT_TRUE(is_selected(list, kBond));
     EXPECT_FALSE(is_selected(list, kDown));
     EXPECT_EQ(to_string(list), "mlx5_9, netdev bond* and link-layer ethernet, speed >= 200 Gbit/s");
 }

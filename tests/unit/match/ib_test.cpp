@@ -5,7 +5,7 @@
 namespace rdmaqos {
 namespace {
 
-constexpr IbRate rate(std::uint8_t number)
+constexpr IbRate numbered(std::uint8_t number)
 {
     return static_cast<IbRate>(number);
 }
@@ -17,9 +17,9 @@ TEST(IbRate, OrderOfOpenSm)
 {
     for (std::size_t i = 0; i < std::size(kOrder); ++i) {
         for (std::size_t j = 0; j < std::size(kOrder); ++j) {
-            EXPECT_EQ(compare_rates(rate(kOrder[i]), rate(kOrder[j])), i <=> j);
+            EXPECT_EQ(compare_rates(numbered(kOrder[i]), numbered(kOrder[j])), i <=> j);
         }
-        EXPECT_EQ(previous_rate(rate(kOrder[i])), i == 0 ? std::nullopt : std::optional(rate(kOrder[i - 1])));
+        EXPECT_EQ(previous_rate(numbered(kOrder[i])), i == 0 ? std::nullopt : std::optional(numbered(kOrder[i - 1])));
     }
 }
 
@@ -34,18 +34,18 @@ TEST(IbRate, NumbersAndNominalRates)
         ASSERT_TRUE(value);
         EXPECT_EQ(ib_rate_from_bandwidth(nominal(*value)), value);
     }
-    EXPECT_EQ(nominal(rate(2)), Bandwidth::from_kbps(2'500'000));
-    EXPECT_EQ(nominal(rate(24)), Bandwidth::from_gbps(1200));
+    EXPECT_EQ(nominal(numbered(2)), Bandwidth::from_kbps(2'500'000));
+    EXPECT_EQ(nominal(numbered(24)), Bandwidth::from_gbps(1200));
     EXPECT_FALSE(ib_rate_from_bandwidth(Bandwidth::from_gbps(41)));
 }
 
 TEST(IbRate, AtMost)
 {
     EXPECT_FALSE(ib_rate_at_most(Bandwidth::from_gbps(2)));
-    EXPECT_EQ(ib_rate_at_most(Bandwidth::from_kbps(2'500'000)), rate(2));
-    EXPECT_EQ(ib_rate_at_most(Bandwidth::from_gbps(99)), rate(9));
-    EXPECT_EQ(ib_rate_at_most(Bandwidth::from_gbps(100)), rate(16));
-    EXPECT_EQ(ib_rate_at_most(Bandwidth::from_gbps(5000)), rate(24));
+    EXPECT_EQ(ib_rate_at_most(Bandwidth::from_kbps(2'500'000)), numbered(2));
+    EXPECT_EQ(ib_rate_at_most(Bandwidth::from_gbps(99)), numbered(9));
+    EXPECT_EQ(ib_rate_at_most(Bandwidth::from_gbps(100)), numbered(16));
+    EXPECT_EQ(ib_rate_at_most(Bandwidth::from_gbps(5000)), numbered(24));
 }
 
 TEST(IbMtu, Bytes)
@@ -59,8 +59,8 @@ TEST(IbMtu, Bytes)
 
 TEST(InWords, Texts)
 {
-    EXPECT_EQ(in_words(rate(3)), "3 = 10 Gbit/s");
-    EXPECT_EQ(in_words(rate(2)), "2 = 2.5 Gbit/s");
+    EXPECT_EQ(in_words(numbered(3)), "3 = 10 Gbit/s");
+    EXPECT_EQ(in_words(numbered(2)), "2 = 2.5 Gbit/s");
     EXPECT_EQ(in_words(IbMtu::Mtu4096), "5 = 4096 bytes");
     EXPECT_EQ(packet_life_in_words(0), "0 = 4.1 us");
     EXPECT_EQ(packet_life_in_words(16), "16 = 268 ms");

@@ -11,7 +11,7 @@ namespace rdmaqos::emulator {
 namespace {
 
 template <typename T>
-std::shared_ptr<T> at(const std::unordered_map<std::uint32_t, std::shared_ptr<T>>& all, std::uint32_t number)
+std::shared_ptr<T> of_number(const std::unordered_map<std::uint32_t, std::shared_ptr<T>>& all, std::uint32_t number)
 {
     const auto found = all.find(number);
     return found == all.end() ? nullptr : found->second;
@@ -74,7 +74,7 @@ bool Hardware::resize(Device& device, std::uint32_t number, std::uint64_t buffer
                       std::uint32_t entries)
 {
     const Engine::Access access(*engine_);
-    const auto queue = at(engine_->of(device).completion_queues, number);
+    const auto queue = of_number(engine_->of(device).completion_queues, number);
     return !queue || queue->resize(buffer, entry_bytes, entries);
 }
 
@@ -82,7 +82,7 @@ std::uint32_t Hardware::remove_completion_queue(Device& device, std::uint32_t nu
 {
     const Engine::Access access(*engine_);
     auto& queues = engine_->of(device).completion_queues;
-    const auto queue = at(queues, number);
+    const auto queue = of_number(queues, number);
     queues.erase(number);
     return queue ? queue->close() : 0;
 }
@@ -114,7 +114,7 @@ void Hardware::add(Device& device, SharedReceiveQueueMemory memory)
 void Hardware::set_limit(Device& device, std::uint32_t shared_receive_queue, std::uint32_t limit)
 {
     const Engine::Access access(*engine_);
-    if (const auto queue = at(engine_->of(device).shared_receive_queues, shared_receive_queue)) {
+    if (const auto queue = of_number(engine_->of(device).shared_receive_queues, shared_receive_queue)) {
         queue->set_limit(limit);
     }
 }
@@ -132,9 +132,9 @@ void Hardware::add(Device& device, QueuePairMemory of_memory)
     auto client = engine_->memory_of(of_memory.owner);
     const auto queue_pair = std::make_shared<QueuePair>(std::move(of_memory), std::move(client), state);
     const QueuePairMemory& memory = queue_pair->memory;
-    queue_pair->send_queue = at(state.completion_queues, memory.send_queue);
-    queue_pair->receive_queue = at(state.completion_queues, memory.receive_queue);
-    queue_pair->shared = at(state.shared_receive_queues, memory.shared_receive_queue);
+    queue_pair->send_queue = of_number(state.completion_queues, memory.send_queue);
+    queue_pair->receive_queue = of_number(state.completion_queues, memory.receive_queue);
+    queue_pair->shared = of_number(state.shared_receive_queues, memory.shared_receive_queue);
     if (const auto record = device.firmware().queue_pair(memory.number)) {
         queue_pair->take_place(*record);
     }
@@ -147,7 +147,7 @@ void Hardware::add(Device& device, QueuePairMemory of_memory)
 void Hardware::modify(Device& device, std::uint32_t number, QueuePairState to, const ib_uverbs_modify_qp& attributes)
 {
     const Engine::Access access(*engine_);
-    const auto queue_pair = at(engine_->of(device).queue_pairs, number);
+    const auto queue_pair = of_number(engine_->of(device).queue_pairs, number);
     if (!queue_pair) {
         return;
     }
@@ -195,7 +195,7 @@ void Hardware::modify(Device& device, std::uint32_t number, QueuePairState to, c
 void Hardware::remove_queue_pair(Device& device, std::uint32_t number)
 {
     const Engine::Access access(*engine_);
-    if (const auto queue_pair = at(engine_->of(device).queue_pairs, number)) {
+    if (const auto queue_pair = of_number(engine_->of(device).queue_pairs, number)) {
         engine_->remove(queue_pair);
     }
 }

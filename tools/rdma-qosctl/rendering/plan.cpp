@@ -80,7 +80,7 @@ std::optional<Bandwidth> left_of_port(const api::DevicePlan& plan, std::optional
                : std::nullopt;
 }
 
-constexpr const char* kLeft = "(left)";
+constexpr const char* kRest = "(left)";
 constexpr const char* kWhyLeft = "(left): no class can use it, because of the max-rates in the tree\n";
 
 // Of an empty device there is nothing to compare with.
@@ -92,7 +92,7 @@ std::string render_rates_of_new(const api::DevicePlan& plan, const Screen& scree
     }
     const auto left = left_of_port(plan, &BusyRate::after);
     if (left) {
-        table.add({kLeft, rounded_or_dash(left), part_text(left, plan.link_speed)});
+        table.add({kRest, rounded_or_dash(left), part_text(left, plan.link_speed)});
     }
     return table.render(screen) + (left ? kWhyLeft : "");
 }
@@ -135,7 +135,7 @@ std::string render_rate_changes(const api::DevicePlan& plan, const Screen& scree
     const auto left_before = left_of_port(plan, &BusyRate::before);
     const auto left_after = left_of_port(plan, &BusyRate::after);
     if (left_before || left_after) {
-        add(kLeft, left_before, left_after, "");
+        add(kRest, left_before, left_after, "");
     }
     return table.render(screen) + (left_before || left_after ? kWhyLeft : "");
 }
