@@ -149,6 +149,18 @@ reasons_of_failures()
         }' "${programs[@]}" /dev/null
 }
 
+# still_running OUTPUT: a line now and then, so that a run that is cut off says where it was.
+still_running()
+{
+    local seconds=0
+    while sleep 1 && kill -0 $$ 2>/dev/null; do
+        if ((++seconds % 300 == 0)); then
+            note "$(printf '%14s %d tests ended; last began: %s' '' "$(grep -cE '^ *[0-9]+/[0-9]+ Test ' "$1")" \
+                "$(sed -n 's/^ *Start *[0-9]*: //p' "$1" | tail -n 3 | paste -sd ' ')")"
+        fi
+    done
+}
+
 # run_label PRESET LABEL [GROUP]: the tests of one label, on all cores. Those of integration and faults wait as long as they compute.
 run_label()
 {
@@ -162,9 +174,13 @@ run_label()
     mkdir -p "$directory"
     local run=(ctest --test-dir "$build" -L "^$label\$" -j "$jobs" --output-on-failure
         --output-junit "$directory/junit.xml")
+    still_running "$output" &
+    local telling=$!
     if ! GTEST_OUTPUT="xml:$directory/" "${run[@]}" >"$output" 2>&1; then
         cat "$output"
     fi
+    kill "$telling"
+    wait "$telling" 2>/dev/null || true
     if grep -q '^No tests were found' "$output"; then
         count 0 0 0 "$group" 0 "there is no test of this group"
         return
@@ -361,7 +377,7 @@ run_group()
                 "$project_dir/build/release/tools/emulator/rdma-qos-emulator" "$project_dir/build/release"
             ;;
         soak)
-            build_once asan
+            build_once asan all soak_programs
             RDMAQOS_SOAK_SECONDS=${RDMAQOS_SOAK_SECONDS:-300} run_label asan soak
             ;;
         bench)

@@ -137,7 +137,7 @@ make_base()
     note "making the base root file system in $cache; output in ${log#"$project_dir"/}"
     # Readable by the container's users.
     if ! (umask 022 &&
-        mmdebstrap --variant=minbase --mode=root --include="$list" "$suite" "$base.new") >"$log" 2>&1; then
+        mmdebstrap --variant=minbase --mode=root --dpkgopt=force-unsafe-io --include="$list" "$suite" "$base.new") >"$log" 2>&1; then
         rm -rf --one-file-system "$base.new"
         skip "mmdebstrap failed: $(tail -n 1 "$log")"
     fi
