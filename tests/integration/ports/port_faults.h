@@ -47,15 +47,16 @@ public:
             emulator(fmt::format("dcb-fault mlx5_0 {} {}", nth, before ? "kill-before" : "kill-after"));
             return;
         }
-        watch_->set_judge([nth, before, made = std::uint64_t{0}](const StoppedCall& call) mutable {
+        watch_->set_judge([nth, before, made = std::uint64_t{0}, killed = pid_t{0}](const StoppedCall& call) mutable {
             const int type = netlink_type_of(call);
             const bool is_behind = !before && made == nth && (type == RTM_SETDCB || type == RTM_GETDCB);
             made += type == RTM_SETDCB ? 1U : 0U;
-            if (is_behind || (before && made == nth && type == RTM_SETDCB)) {
-                signal_process(call.process, SIGKILL);
-                return Verdict{.error = EINTR};    // it might still be made before its thread ends
+            if (killed == 0 && (is_behind || (before && made == nth && type == RTM_SETDCB))) {
+                killed = call.process;    // the next one that is watched is not
+                signal_process(killed, SIGKILL);
             }
-            return Verdict{};
+            // It might still be made before its thread ends.
+            return call.process == killed ? Verdict{.error = EINTR} : Verdict{};
         });
     }
 
