@@ -216,7 +216,7 @@ TEST(BusyClasses, WhyTellsWhichBoundComesFromWhichStage)
     EXPECT_EQ(leaf.stages[1].rate.kbps(), 33'500U);
     EXPECT_TRUE(leaf.stages[1].assumed);
     EXPECT_EQ(leaf.other_processes, 1U) << "the one of the other class does not compete here";
-    EXPECT_THAT(leaf.class_reason, HasSubstr("that of DSCP 26: level heavy asks for it"));
+    EXPECT_THAT(leaf.class_reason, HasSubstr("that of DSCP 26 of level heavy, whatever"));
     WhyReport report;
     report.target = "1";
     report.sessions = answers;

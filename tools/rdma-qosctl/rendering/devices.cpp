@@ -271,8 +271,8 @@ std::string busy_classes(const BusyRates& busy, const DeviceView& device, const 
     }
     if (!busy.classes.empty()) {
         text += sentence_on(screen, 0, 0,
-                            "it is assumed that queue pairs are in the traffic class of their level's DSCP (whether "
-                            "their programs set it is not known), and that the port divides itself among its classes, "
+                            "it is assumed that queue pairs are in the traffic class of their level's DSCP (`status` "
+                            "names those that carry another one), and that the port divides itself among its classes, "
                             "and a class among what the tree has in it") +
                 "\n";
     }

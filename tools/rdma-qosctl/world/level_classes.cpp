@@ -93,8 +93,7 @@ std::string LevelClasses::reason(std::string_view level, const ElementPath& leaf
                            known == nullptr ? "the level of its queue pairs is not known"
                                             : fmt::format("level {} has no `traffic-class`", known->name));
     }
-    return fmt::format("traffic class {} is assumed, that of DSCP {}: level {} asks for it, and whether its programs "
-                       "set it on their queue pairs is not known",
+    return fmt::format("traffic class {} is assumed, that of DSCP {} of level {}, whatever its queue pairs carry",
                        number, *known->dscp, known->name);
 }
 

@@ -1,5 +1,5 @@
 // In which traffic class of a device's port the packets of queue pairs are, as far as that can be told: that of the
-// DSCP of their level. Whether a program marks its packets so is not known here. Pure.
+// DSCP of their level. What they do carry (marks.h) makes no difference to it. Pure.
 #pragma once
 
 #include <cstddef>
