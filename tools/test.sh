@@ -19,7 +19,7 @@
 #   kernel-faults  the same on the kernel's own driver, in virtual machines            30 min
 #   sequences     500 random sequences of what administrators and hosts do; optimised     20 min
 #   kernel-clients  programs there that are adopted, launched, or use the library       8 min
-#   e2e           * in containers with systemd, D-Bus and polkit (needs root)           3 min
+#   e2e           * in containers with systemd, D-Bus and polkit (needs root)           6 min
 #   neighbours    OpenSM, Slurm, clients of D-Bus as Debian has them, in containers     25 min
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
