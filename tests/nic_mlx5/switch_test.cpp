@@ -212,11 +212,11 @@ TEST(Mlx5Switch, ProgramsDoNotNoticeThatTheirDeviceIsDisabledAndEnabled)
                 SCOPED_TRACE(round);
                 const auto disabled = manage(client, "Disable", "mlx5_0");
                 ASSERT_TRUE(disabled) << to_string(disabled.error());
-                const auto is_empty = [&users] {
-                    return users.where() == std::vector<std::string>(kUsers) && emulated_device().at("elements") == 0;
-                };
+                const auto are_out = [&users] { return users.where() == std::vector<std::string>(kUsers); };
+                const auto is_empty = [] { return emulated_device().at("elements") == 0; };
                 // One whose program locks it without pause is taken out a little later; and on a kernel, one that its
-                // program destroys at this moment, which locks it, too.
+                // program destroys at this moment, which locks it, too: none of those that they keep.
+                EXPECT_TRUE(collides ? eventually(are_out) : are_out()) << emulated_device().dump(2);
                 EXPECT_TRUE(collides || on_kernel() ? eventually(is_empty) : is_empty()) << emulated_device().dump(2);
                 ASSERT_TRUE(users.go_on(times));
                 EXPECT_EQ(queue_pairs_in_leaves(), 0U) << "nothing is put into a leaf meanwhile";
