@@ -2,13 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/match/policy_dsl.h"
+
 namespace rdmaqos {
 namespace {
 
-constexpr IbRate numbered(std::uint8_t number)
-{
-    return static_cast<IbRate>(number);
-}
+using namespace test;
 
 // ordered_rates[] of OpenSM, ascending.
 constexpr std::uint8_t kOrder[] = {2, 5, 3, 11, 6, 4, 15, 19, 7, 8, 20, 12, 9, 10, 16, 13, 14, 17, 18, 21, 22, 23, 24};
@@ -17,9 +16,9 @@ TEST(IbRate, OrderOfOpenSm)
 {
     for (std::size_t i = 0; i < std::size(kOrder); ++i) {
         for (std::size_t j = 0; j < std::size(kOrder); ++j) {
-            EXPECT_EQ(compare_rates(numbered(kOrder[i]), numbered(kOrder[j])), i <=> j);
+            EXPECT_EQ(compare_rates(rate(kOrder[i]), rate(kOrder[j])), i <=> j);
         }
-        EXPECT_EQ(previous_rate(numbered(kOrder[i])), i == 0 ? std::nullopt : std::optional(numbered(kOrder[i - 1])));
+        EXPECT_EQ(previous_rate(rate(kOrder[i])), i == 0 ? std::nullopt : std::optional(rate(kOrder[i - 1])));
     }
 }
 
@@ -34,18 +33,18 @@ TEST(IbRate, NumbersAndNominalRates)
         ASSERT_TRUE(value);
         EXPECT_EQ(ib_rate_from_bandwidth(nominal(*value)), value);
     }
-    EXPECT_EQ(nominal(numbered(2)), Bandwidth::from_kbps(2'500'000));
-    EXPECT_EQ(nominal(numbered(24)), Bandwidth::from_gbps(1200));
+    EXPECT_EQ(nominal(rate(2)), Bandwidth::from_kbps(2'500'000));
+    EXPECT_EQ(nominal(rate(24)), Bandwidth::from_gbps(1200));
     EXPECT_FALSE(ib_rate_from_bandwidth(Bandwidth::from_gbps(41)));
 }
 
 TEST(IbRate, AtMost)
 {
     EXPECT_FALSE(ib_rate_at_most(Bandwidth::from_gbps(2)));
-    EXPECT_EQ(ib_rate_at_most(Bandwidth::from_kbps(2'500'000)), numbered(2));
-    EXPECT_EQ(ib_rate_at_most(Bandwidth::from_gbps(99)), numbered(9));
-    EXPECT_EQ(ib_rate_at_most(Bandwidth::from_gbps(100)), numbered(16));
-    EXPECT_EQ(ib_rate_at_most(Bandwidth::from_gbps(5000)), numbered(24));
+    EXPECT_EQ(ib_rate_at_most(Bandwidth::from_kbps(2'500'000)), rate(2));
+    EXPECT_EQ(ib_rate_at_most(Bandwidth::from_gbps(99)), rate(9));
+    EXPECT_EQ(ib_rate_at_most(Bandwidth::from_gbps(100)), rate(16));
+    EXPECT_EQ(ib_rate_at_most(Bandwidth::from_gbps(5000)), rate(24));
 }
 
 TEST(IbMtu, Bytes)
@@ -59,8 +58,8 @@ TEST(IbMtu, Bytes)
 
 TEST(InWords, Texts)
 {
-    EXPECT_EQ(in_words(numbered(3)), "3 = 10 Gbit/s");
-    EXPECT_EQ(in_words(numbered(2)), "2 = 2.5 Gbit/s");
+    EXPECT_EQ(in_words(rate(3)), "3 = 10 Gbit/s");
+    EXPECT_EQ(in_words(rate(2)), "2 = 2.5 Gbit/s");
     EXPECT_EQ(in_words(IbMtu::Mtu4096), "5 = 4096 bytes");
     EXPECT_EQ(packet_life_in_words(0), "0 = 4.1 us");
     EXPECT_EQ(packet_life_in_words(16), "16 = 268 ms");

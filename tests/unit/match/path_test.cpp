@@ -10,11 +10,6 @@ namespace {
 
 using namespace test;
 
-constexpr IbRate rate(std::uint8_t number)
-{
-    return static_cast<IbRate>(number);
-}
-
 std::string text(const Result<PathAnswer>& answer)
 {
     if (!answer) {

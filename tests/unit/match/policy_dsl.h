@@ -25,6 +25,12 @@ inline IntervalSet numbers(std::vector<Interval> intervals)
     return IntervalSet(std::move(intervals));
 }
 
+// By its number in path records.
+constexpr IbRate rate(std::uint8_t number)
+{
+    return static_cast<IbRate>(number);
+}
+
 inline IntervalSet number(std::uint64_t value)
 {
     return IntervalSet({{value, value}});
