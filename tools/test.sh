@@ -149,14 +149,33 @@ reasons_of_failures()
         }' "${programs[@]}" /dev/null
 }
 
-# still_running OUTPUT: a line now and then, so that a run that is cut off says where it was.
+# running_tests OUTPUT: how many tests of ctest have ended, and the names of those that have begun and not ended.
+running_tests()
+{
+    awk '
+        $1 == "Start" { running[$3] = 1; next }
+        /^ *[0-9]+\/[0-9]+ +Test / { sub(/.*#[0-9]+: /, ""); ended++; delete running[$1] }
+        END {
+            printf "%d tests ended; running:", ended
+            for (name in running) { printf " %s", name }
+            print ""
+        }' "$1"
+}
+
+# still_running OUTPUT: a line now and then, so that a run that is cut off says where it was; and if no test has ended since
+# the last one, which processes are that old.
 still_running()
 {
-    local seconds=0
+    local interval=300 seconds=0 line='' last
     while sleep 1 && kill -0 $$ 2>/dev/null; do
-        if ((++seconds % 300 == 0)); then
-            note "$(printf '%14s %d tests ended; last began: %s' '' "$(grep -cE '^ *[0-9]+/[0-9]+ Test ' "$1")" \
-                "$(sed -n 's/^ *Start *[0-9]*: //p' "$1" | tail -n 3 | paste -sd ' ')")"
+        if ((++seconds % interval == 0)); then
+            last=$line
+            line=$(running_tests "$1")
+            note "$(printf '%14s %s' '' "$line")"
+            if [[ $line == "$last" ]]; then
+                ps -eo pid,ppid,stat,etimes,time,wchan:20,args --sort=-etimes |
+                    awk -v least=$interval 'NR == 1 || ($4 > least && $7 !~ /^\[/)' | cut -c 1-180 | tail -n 40
+            fi
         fi
     done
 }
