@@ -242,6 +242,7 @@ TEST_F(RunDefaultTosOf, IsRestoredHoweverSoonItIsKilled)
         const auto until = std::chrono::steady_clock::now() + kHung;
         while (tos("mlx5_0") != "104" && std::chrono::steady_clock::now() < until) {
         }
+        ASSERT_EQ(tos("mlx5_0"), "104") << launched.output();
         launched.child().signal(SIGKILL);
         launched.ended();
         EXPECT_TRUE(eventually([&] { return tos("mlx5_0") == "32"; })) << round;

@@ -203,7 +203,8 @@ TEST(ReachReads, TheServerOfReadsIsInItsClassWithoutEverBeingReadyToSend)
         }
         return numbers.size() == 1 ? numbers.front() : 0;
     };
-    ASSERT_TRUE(eventually([&] { return only(QueuePairState::Rts) != 0; })) << client.output();
+    ASSERT_TRUE(eventually([&] { return only(QueuePairState::Rts) != 0 && only(QueuePairState::Rtr) != 0; }))
+        << client.output();
     const std::uint32_t answers = only(QueuePairState::Rtr);
     const auto line_of_qps = [&] {
         std::istringstream lines(daemon.ctl("qps").output);
