@@ -195,7 +195,7 @@ run_label()
     local run=(ctest --test-dir "$build" -L "^$label\$" -j "$jobs" --output-on-failure
         --output-junit "$directory/junit.xml")
     if [[ $ci == yes ]]; then
-        run+=(-E "^($(IFS='|' && echo "${!left_out_of_ci[*]}"))\$")
+        run+=(-E "^($(IFS='|' && echo "${left_out_of_ci[*]}"))\$")
     fi
     still_running "$output" &
     local telling=$!
@@ -309,10 +309,9 @@ check_format()
     fi
 }
 
-# Tests that --ci leaves out, each with why.
-declare -A left_out_of_ci=(
-    [run_ethernet_test]='probably what did not end within 45 minutes in CI, where no other test was left; it ends everywhere else'
-)
+# Tests that --ci leaves out: one of them, probably the first, did not end within 45 minutes in CI, where all others had.
+# They end everywhere else.
+left_out_of_ci=(run_ethernet_test nic_mlx5_mutation_test)
 ci=no
 
 built=' '
@@ -582,8 +581,9 @@ if ((${#left_out[@]} > 0)); then
         note "$(printf '%-14s ./tools/test.sh %-14s %s' "$group" "$group" "${time:+about $time}")"
     done
     if [[ $ci == yes ]]; then
-        for name in "${!left_out_of_ci[@]}"; do
-            note "$name: ${left_out_of_ci[$name]}: ctest --test-dir build/asan -R '^$name\$' --output-on-failure"
+        note "one of these tests did not end in CI, which does not say which:"
+        for name in "${left_out_of_ci[@]}"; do
+            note "    ctest --test-dir build/asan -R '^$name\$' --output-on-failure"
         done
     fi
 fi
