@@ -17,12 +17,12 @@
 #   kernel-daemon  * there: more firmware, ports and functions, hosts, crowds, restarts  10 min
 #   faults        a fault at each step of what the daemon does, one at a time; optimised  20 min
 #   kernel-faults  the same on the kernel's own driver, in virtual machines            30 min
-#   isolated      integration tests once more, on firmware that isolates user contexts      6 min
+#   isolated      integration tests once more, on firmware that isolates user contexts      4 min
 #   sequences     500 random sequences of what administrators and hosts do; optimised     20 min
 #   kernel-clients  programs there that are adopted, launched, or use the library       8 min
 #   e2e           * in containers with systemd, D-Bus and polkit (needs root)           6 min
 #   neighbours    OpenSM, Slurm, clients of D-Bus as Debian has them, in containers     25 min
-#   tsan          the unit and integration tests with the thread sanitizer              15 min
+#   tsan          unit, integration and isolated with the thread sanitizer              15 min
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
 #   bytes         traffic of stock programs against what policies predict, while a compiler runs; optimised  60 min
 #   rdma-core     rdma-core's own tests on the emulator; RDMAQOS_RDMA_CORE is its source  2 min
@@ -181,7 +181,8 @@ still_running()
     done
 }
 
-# run_label PRESET LABEL [GROUP]: the tests of one label, on all cores. Those of integration and faults wait as long as they compute.
+# run_label PRESET LABEL [GROUP]: the tests of one label, on all cores. Those of integration, isolated and faults wait
+# as long as they compute.
 run_label()
 {
     local preset=$1 label=$2 group=${3:-$2} started=$SECONDS
@@ -309,8 +310,8 @@ check_format()
     fi
 }
 
-# Tests that --ci leaves out: one of them, probably the first, did not end within 45 minutes in CI, where all others had.
-# They end everywhere else.
+# Tests that --ci leaves out: one of them, probably the first, did not end within 45 minutes in CI, when all
+# others that had begun had. They end everywhere else.
 left_out_of_ci=(run_ethernet_test nic_mlx5_mutation_test)
 ci=no
 
@@ -381,7 +382,7 @@ run_group()
         tsan)
             build_once tsan
             local label
-            for label in unit integration; do
+            for label in unit integration isolated; do
                 run_label tsan "$label" "tsan-$label"
             done
             ;;
