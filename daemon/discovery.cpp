@@ -179,9 +179,9 @@ std::set<std::string> Discovery::managed() const
 
 void Discovery::report(const std::map<std::string, OtherDaemon>& others)
 {
-    std::erase_if(others_told_, [&others](const auto& entry) { return !others.contains(entry.first); });
+    std::erase_if(others_logged_, [&others](const auto& entry) { return !others.contains(entry.first); });
     for (const auto& [device, other] : others) {
-        if (std::exchange(others_told_[device], other.pid) != other.pid) {
+        if (std::exchange(others_logged_[device], other.pid) != other.pid) {
             log(LogLevel::Error, {{"DEVICE", device}}, "{}", taken_by(device, other));
         }
     }
@@ -270,7 +270,7 @@ void Discovery::open_all(std::vector<DeviceInfo> ports, Duration patience)
     std::map<std::string, std::shared_ptr<std::future<std::vector<Found>>>> waiting;
     for (auto& [device, its_ports] : by_device) {
         for (const auto& port : its_ports) {
-            if (!told_.contains(port.key())) {    // else why it was refused before is said until it is not
+            if (!logged_.contains(port.key())) {    // else why it was refused before is said until it is not
                 service_.device_control().not_managed(port, "it is being opened, and has not answered yet");
             }
         }
@@ -305,16 +305,16 @@ void Discovery::take(std::vector<Found> found)
     for (auto& each : found) {
         const std::string key = each.port.key();
         if (each.backend) {
-            told_.erase(key);
+            logged_.erase(key);
             service_.device_control().add(std::move(each.backend), std::move(each.handover));
             continue;
         }
         service_.device_control().not_managed(each.port, each.error);
         service_.device_control().refused({each.port.node_guid, each.port.port}, each.error);
-        if (told_[key] != each.error) {
+        if (logged_[key] != each.error) {
             log_event(LogLevel::Warning, LogEvent::DeviceRefused, LogOrigin::device(key), {{"DEVICE", key}},
                       "{} is left alone: {}", key, each.error);
-            told_[key] = each.error;
+            logged_[key] = each.error;
         }
     }
 }

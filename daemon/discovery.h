@@ -73,8 +73,8 @@ private:
     bus::EventLoop& loop_;
     Handover& handover_;
     const std::filesystem::path state_;
-    std::map<std::string, std::string> told_;     // errors by port, to say each once
-    std::map<std::string, pid_t> others_told_;    // by device
+    std::map<std::string, std::string> logged_;     // errors by port, to say each once
+    std::map<std::string, pid_t> others_logged_;    // by device
     DeviceClaims claims_;
     std::vector<std::shared_ptr<const void>> first_claims_;        // until the devices are open
     std::map<std::pair<Guid, std::uint32_t>, DeviceInfo> seen_;    // ports there were the last time

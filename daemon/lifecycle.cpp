@@ -101,10 +101,10 @@ Lifecycle::~Lifecycle()
 
 void Lifecycle::ready()
 {
-    told_ = status_of(service_);
+    published_ = status_of(service_);
     // Why a policy was refused has been logged.
     log_event(LogLevel::Info, LogEvent::DaemonReady, {}, {}, "ready: {}", summary_of(service_));
-    notify(fmt::format("READY=1\nSTATUS={}", *told_));
+    notify(fmt::format("READY=1\nSTATUS={}", *published_));
     if (const auto period = watchdog_period()) {
         watchdog_.emplace(
             loop_, *period, [this] { return service_.devices().pulses(); }, [] { sd_notify(0, "WATCHDOG=1"); });
@@ -132,13 +132,13 @@ void Lifecycle::send_notices()
 // Who asked for a reload does not matter: `systemctl status` shows what is so now.
 void Lifecycle::tell_status()
 {
-    if (!told_ || stopping_) {
+    if (!published_ || stopping_) {
         return;
     }
     std::string status = status_of(service_);
-    if (status != *told_) {
+    if (status != *published_) {
         notify(fmt::format("STATUS={}", status));
-        told_ = std::move(status);
+        published_ = std::move(status);
     }
 }
 

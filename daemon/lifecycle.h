@@ -45,7 +45,7 @@ private:
     std::vector<std::unique_ptr<bus::EventSource>> signals_;
     std::unique_ptr<Timer> patience_;
     std::optional<Watchdog> watchdog_;
-    std::optional<std::string> told_;    // the status; nothing before systemd knows that we are ready
+    std::optional<std::string> published_;    // the status; empty until systemd knows that we are ready
     bool stopping_ = false;
     std::deque<std::string> notices_;    // that were not sent yet
     std::unique_ptr<Timer> notices_timer_;

@@ -41,9 +41,9 @@ void Watchdog::look()
     before_ = std::move(now);
     wait();
     if (lost.empty()) {
-        told_ = false;
+        logged_ = false;
         feed_();
-    } else if (!std::exchange(told_, true)) {
+    } else if (!std::exchange(logged_, true)) {
         log(LogLevel::Error, "the thread of {} takes no work: the watchdog is not fed, so that the daemon is restarted",
             fmt::join(lost, ", "));
     }

@@ -38,7 +38,7 @@ private:
     const std::function<std::map<std::string, WorkerPulse>()> pulses_;
     const std::function<void()> feed_;
     std::map<std::string, WorkerPulse> before_;
-    bool told_ = false;    // that threads are lost
+    bool logged_ = false;    // that threads are lost
     std::unique_ptr<Timer> timer_;
 };
 

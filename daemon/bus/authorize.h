@@ -8,12 +8,12 @@
 
 namespace rdmaqos {
 
-// Try is more than Reload: whoever may reload takes root's files, and whoever may try brings a text.
+// Try is more than Reload: a caller of Reload takes root's files, one of Try brings a text.
 enum class Action { Reload, Try, Manage };
 
 // Calls `then` at once for those, else when polkit has agreed (which may wait for a password if the caller allowed
-// interaction) and the caller is still there. Whoever may not is answered with an error of Polkit::ask().
-// Who asks for what is in the log, unless the call only reads. `device`: that it is about; empty: of the call's object,
+// interaction) and the caller is still there. A caller who may not gets an error of Polkit::ask(). The log names the
+// caller and what it asked for, unless the call only reads. `device`: that it is about; empty: of the call's object,
 // or none.
 void when_authorized(BusEndpoint& endpoint, const Call& call, const Peer& peer, Action action,
                      std::function<void()> then, const std::string& device = {});

@@ -45,7 +45,7 @@ public:
     [[nodiscard]] const DeviceStatus* device(const std::string& key);
     [[nodiscard]] const std::map<std::string, LevelUse>& level_uses();
     [[nodiscard]] const SessionCounts& session_counts();
-    // Somebody asks (`asking`, for as long as the getters run), or everybody is told: what was kept for the last
+    // Somebody asks (`asking`, for as long as the getters run), or changes are published: what was kept for the last
     // question is forgotten.
     void new_question(const Peer* asking = nullptr);
     // Who sees what a getter writes: null for everybody, as in a signal, or for one who is not known yet.

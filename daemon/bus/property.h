@@ -24,8 +24,8 @@ struct Property {
     void (*write)(BusContext& context, const char* path, bus::Writer& writer);
     sd_bus_property_get_t get;    // the same for sd-bus: nothing is thrown through it
 
-    // Named in PropertiesChanged when it differs from what was told.
-    [[nodiscard]] bool is_told() const
+    // Named in PropertiesChanged when it differs from what was published.
+    [[nodiscard]] bool is_published() const
     {
         return (flags & (SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE | SD_BUS_VTABLE_PROPERTY_EMITS_INVALIDATION)) != 0;
     }

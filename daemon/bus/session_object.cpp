@@ -195,7 +195,7 @@ const sd_bus_vtable kSessionMethods[] = {
     SD_BUS_METHOD_WITH_ARGS("SetRate", SD_BUS_ARGS("s", device, "u", number, "a{sv}", rate), SD_BUS_NO_RESULT,
                             method<on_set_rate>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method<on_release>, kOpen),
-    // No property: there may be thousands, and whoever lists sessions does not want them all.
+    // No property: there may be thousands, and a list of sessions does not need them.
     SD_BUS_METHOD_WITH_ARGS("ListQueuePairs", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", queue_pairs),
                             method<on_list_queue_pairs>, kOpen),
 };

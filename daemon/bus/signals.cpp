@@ -51,13 +51,13 @@ Signals::Signals(BusContext& context, const Listeners& listeners) : context_(con
 {
     for (const auto id : context_.service.sessions().ids()) {
         context_.session_ids.insert(static_cast<std::uint64_t>(id));
-        told_.changed(context_, session_path(id), session_properties());
+        published_.changed(context_, session_path(id), session_properties());
     }
     for (const auto& key : context_.service.devices().keys()) {
         context_.device_keys.insert(key);
-        told_.changed(context_, device_path(key), device_properties());
+        published_.changed(context_, device_path(key), device_properties());
     }
-    told_.changed(context_, names::kRoot, manager_properties());
+    published_.changed(context_, names::kRoot, manager_properties());
     context_.service.context().add_observer(*this);
 }
 
@@ -182,12 +182,12 @@ void Signals::emit_objects(const std::vector<BusEndpoint*>& to)
         const auto& what = node.mapped();
         context_.new_question();
         if (what.removed) {
-            told_.forget(path);
+            published_.forget(path);
         }
         std::vector<const char*> changed;
         if (what.added || what.changed) {
             const auto properties = what.interface == names::kDevice ? device_properties() : session_properties();
-            changed = told_.changed(context_, path, properties);
+            changed = published_.changed(context_, path, properties);
         }
         for (auto* endpoint : to) {
             sd_bus* bus = endpoint->connection->bus();
@@ -208,9 +208,9 @@ void Signals::emit_device_states(const std::vector<BusEndpoint*>& to)
     for (const auto& key : std::exchange(devices_to_tell_, {})) {
         const auto status = context_.service.devices().status(key);
         const std::string state(to_string(status ? status->state : DeviceState::Gone));
-        auto& told = device_states_[key];
-        if (told != state) {
-            told = state;
+        auto& published = device_states_[key];
+        if (published != state) {
+            published = state;
             for (auto* endpoint : to) {
                 emit(*endpoint, names::kRoot, names::kManager, "DeviceChanged", [&](bus::Writer& writer) {
                     writer.put(bus::ObjectPath{device_path(key)});
@@ -234,7 +234,7 @@ void Signals::emit_manager(const std::vector<BusEndpoint*>& to)
     context_.new_question();
     std::vector<const char*> changed;
     if (properties) {
-        changed = told_.changed(context_, names::kRoot, manager_properties());
+        changed = published_.changed(context_, names::kRoot, manager_properties());
     }
     for (auto* endpoint : to) {
         emit_properties_changed(endpoint->connection->bus(), names::kRoot, names::kManager, changed);

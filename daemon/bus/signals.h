@@ -1,5 +1,5 @@
-// What changed, told to who listens: collected for a moment and sent together, so that a thousand changes of one object
-// cost one signal. A reply always goes out before the signals about what it did.
+// What changed, for those who listen: collected for a moment and sent together, so that a thousand changes of one
+// object cost one signal. A reply always goes out before the signals about what it did.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "daemon/bus/endpoint.h"
-#include "daemon/bus/told.h"
+#include "daemon/bus/published_properties.h"
 #include "daemon/service/observer.h"
 
 namespace rdmaqos {
@@ -69,8 +69,8 @@ private:
     BusContext& context_;
     const Listeners& listeners_;
     std::map<std::string, Change> changes_;               // by object path
-    std::map<std::string, std::string> device_states_;    // as last told
-    Told told_;
+    std::map<std::string, std::string> device_states_;    // as last published
+    PublishedProperties published_;
     std::set<std::string> devices_to_tell_;
     std::map<std::string, std::uint32_t> drift_;
     std::vector<std::pair<TrialStep, std::string>> trials_;    // with the revision in force then

@@ -211,7 +211,7 @@ void BusTransports::name_answered(const sd_bus_error* error)
 {
     if (error == nullptr) {
         name_owned_ = true;
-        absence_told_ = false;
+        absence_logged_ = false;
         log(LogLevel::Info, "on the system bus as {}", bus::names::kService);
         tell_ready();
         return;
@@ -227,7 +227,7 @@ void BusTransports::without_system_bus(const std::string& why)
     name_owned_ = false;
     context_.polkit->leave();
     system_.reset();
-    if (!std::exchange(absence_told_, true)) {
+    if (!std::exchange(absence_logged_, true)) {
         log(LogLevel::Warning, "not on the system bus ({}): serving only {}, trying again every {} s", why,
             options_.socket.string(), kRetryInterval.count());
     }

@@ -65,7 +65,7 @@ private:
     std::unordered_map<std::uint64_t, Direct*> by_peer_;
     std::unique_ptr<SystemEndpoint> system_;
     bool name_owned_ = false;
-    bool absence_told_ = false;
+    bool absence_logged_ = false;
     std::unique_ptr<Timer> retry_;
     std::unique_ptr<bus::Server> server_;
 };

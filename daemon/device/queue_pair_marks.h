@@ -1,9 +1,9 @@
 // What is known of the marks of a device's queue pairs, and which of them have to be asked for. Functions over values.
 //
-// Asking costs a command of the firmware, and whoever destroys the queue pair at that moment is refused once (EBUSY).
-// So only those of levels with a DSCP are asked for, only when somebody wants to know, and what is known stays known:
-// a mark changes only when its queue pair is connected anew, which takes it out of its leaf and has its owner name it
-// again.
+// Asking costs a command of the firmware, and its owner, destroying the queue pair at that moment, is refused once
+// (EBUSY). So only those of levels with a DSCP are asked for, only when somebody wants to know, and what is known stays
+// known: a mark changes only when its queue pair is connected again, which takes it out of its leaf and has its owner
+// attach it again.
 #pragma once
 
 #include <chrono>
@@ -33,7 +33,7 @@ struct MarkAnswer {
     std::uint32_t number = 0;
     Result<std::optional<QueuePairMark>> mark;
 };
-// Of those that have been named anew meanwhile, nothing is taken.
+// Of those that have been attached again meanwhile, nothing is taken.
 void take_marks(DeviceFacts& facts, const std::vector<MarkAnswer>& answers);
 
 // Of a queue pair of the book.

@@ -1,4 +1,4 @@
-// How many queue pairs of each level carry its DSCP, on Ethernet ports: asked for by whoever wants to know.
+// How many queue pairs of each level carry its DSCP, on Ethernet ports, when a caller asks.
 //
 // Thread: the main loop.
 #pragma once

@@ -89,7 +89,7 @@ private:
     std::optional<Owners> owners_;
     Steady::time_point hot_until_{};
     Steady::time_point devices_at_{};
-    int told_failure_ = 0;
+    int logged_failure_ = 0;
     std::atomic<bool> again_ = false;
     std::atomic<bool> ending_ = false;
     std::thread thread_;    // last
@@ -125,7 +125,7 @@ void QueuePairWatch::watch_files()
 
 void QueuePairWatch::tell(const Error& error)
 {
-    if (std::exchange(told_failure_, error.sys_errno) != error.sys_errno) {
+    if (std::exchange(logged_failure_, error.sys_errno) != error.sys_errno) {
         log(LogLevel::Warning, "queue pairs of programs that do not register are not seen: {}", to_string(error));
     }
 }
@@ -192,7 +192,7 @@ void QueuePairWatch::look_at(WatchedDevice& watched, HostNews& news)
         watched.list_took = watched.listed_at - now;
         watched.list_due = !all;
         if (all) {
-            told_failure_ = 0;
+            logged_failure_ = 0;
             take(watched, watched.seen.take_all(*all), news);
         } else if (all.error().sys_errno != ENODEV) {    // it has gone
             tell(all.error());

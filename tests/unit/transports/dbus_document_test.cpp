@@ -192,7 +192,7 @@ std::vector<Member> members_of(const std::string& interface)
     std::vector<std::string> in;
     std::vector<std::string> out;
     std::string type;
-    std::string told = "told";
+    std::string emits = "true";
     for (std::string line; std::getline(lines, line);) {
         if (line.find("  <method ") == 0 || line.find("  <property ") == 0 || line.find("  <signal ") == 0) {
             const auto kind = line.substr(3, line.find(' ', 3) - 3);
@@ -200,13 +200,12 @@ std::vector<Member> members_of(const std::string& interface)
             in.clear();
             out.clear();
             type = attribute(line, "type");
-            told = "told";
+            emits = "true";
         } else if (line.find("<arg ") != std::string::npos) {
             const auto text = attribute(line, "type") + " " + attribute(line, "name");
             (attribute(line, "direction") == "out" ? out : in).push_back(text);
         } else if (line.find("EmitsChangedSignal") != std::string::npos) {
-            const auto value = attribute(line, "value");
-            told = value == "const" ? "constant" : value == "invalidates" ? "invalidated" : "not told";
+            emits = attribute(line, "value");
         }
         if (line.find("  </") != 0 && line.find("/>") == std::string::npos) {
             continue;
@@ -216,7 +215,7 @@ std::vector<Member> members_of(const std::string& interface)
         }
         Member& member = members.back();
         if (member.kind == "property") {
-            member.written = fmt::format("| `{}` | {} | {} |", member.name, type, told);
+            member.written = fmt::format("| `{}` | {} | {} |", member.name, type, emits);
         } else if (member.kind == "method") {
             member.written = fmt::format("`{}({}){}`", member.name, fmt::join(in, ", "),
                                          out.empty() ? "" : fmt::format(" → ({})", fmt::join(out, ", ")));

@@ -1,4 +1,4 @@
-// What properties said when they were last told, so that PropertiesChanged names those that differ, and no others.
+// What properties said when they were last published, so that PropertiesChanged names those that differ, and no others.
 // Of each value a digest is kept.
 #pragma once
 
@@ -12,11 +12,11 @@
 
 namespace rdmaqos {
 
-class Told {
+class PublishedProperties {
 public:
     // The properties of the object at `path` that say something else than last time, in the order of the table; of an
-    // object that was not looked at before, all that can change. What they say now counts as told, whether anybody
-    // listens or not: who begins to listen reads the properties, and is told what changes from then on.
+    // object that was not looked at before, all that can change. What they say now counts as published, whether anybody
+    // listens or not: a new listener reads the properties, and gets the changes from then on.
     std::vector<const char*> changed(BusContext& context, const std::string& path,
                                      std::span<const Property> properties);
     void forget(const std::string& path) { digests_.erase(path); }
