@@ -142,6 +142,8 @@ constexpr Field kQueueGroupResponder{2240, 32};
 constexpr std::size_t kQpc = 192;
 constexpr std::size_t kQpcBytes = 232;
 constexpr std::size_t kQueryQpBytes = 272;
+// QUERY_QP with kQpcExt: the answer goes on with the extended context, whose fields are where a command has them.
+constexpr std::size_t kQueryQpExtBytes = kQueryQpBytes + 192;
 // CREATE_QP: where its queue is, behind the context.
 constexpr Field kQueueMemoryOffset{2048, 64};
 constexpr Field kQueueMemory{2112, 32};

@@ -114,10 +114,11 @@ Mailbox place_send_queue(std::uint32_t sq_number, ObjectId leaf)
     return command;
 }
 
-Mailbox query_queue_pair(std::uint32_t queue_pair)
+Mailbox query_queue_pair(std::uint32_t queue_pair, bool with_leaves)
 {
     Mailbox command(kHeaderBytes);
     set(command, kOpcode, QueryQp);
+    set(command, kQpcExt, with_leaves ? 1 : 0);
     set(command, kQpn, queue_pair);
     return command;
 }
@@ -174,7 +175,39 @@ QueuePairAnswer decode_queue_pair(std::span<const std::uint8_t> answer)
         queue_pair.mark = QueuePairMark{static_cast<std::uint8_t>(get(answer, at(kQpc, qpc::kDscp))),
                                         static_cast<std::uint8_t>(get(answer, at(kQpc, qpc::kEthPriority)))};
     }
+    if (answer.size() >= kQueryQpExtBytes) {
+        queue_pair.leaves = LeafIds{ObjectId{static_cast<std::uint32_t>(get(answer, kQueueGroupRequester))},
+                                    ObjectId{static_cast<std::uint32_t>(get(answer, kQueueGroupResponder))}};
+    }
     return queue_pair;
+}
+
+std::optional<VerbsQueuePair> decode_as_verbs(std::span<const std::uint8_t> answer, LinkLayer link_layer)
+{
+    const auto state = decode_queue_pair(answer).state;
+    if (!state) {
+        return std::nullopt;
+    }
+    const auto value = [&](Field field) { return get(answer, at(kQpc, at(qpc::kPath, field))); };
+    VerbsQueuePair found;
+    found.state = *state;
+    found.remote = static_cast<std::uint32_t>(get(answer, at(kQpc, qpc::kRemoteQpn)));
+    found.port = static_cast<std::uint8_t>(value(path::kPort));
+    found.pkey_index = static_cast<std::uint16_t>(value(path::kPkeyIndex));
+    if (found.port == 0) {
+        return found;    // it has no address yet
+    }
+    found.is_global = link_layer == LinkLayer::Ethernet || value(path::kGlobal) != 0;
+    found.destination_lid = static_cast<std::uint16_t>(value(path::kLid));
+    found.sl = static_cast<std::uint8_t>(value(path::kSl));
+    if (found.is_global) {
+        found.source_index = static_cast<std::uint8_t>(value(path::kGidIndex));
+        found.traffic_class = static_cast<std::uint8_t>(value(path::kTrafficClass));
+        for (std::size_t byte = 0; byte < found.destination.bytes.size(); ++byte) {
+            found.destination.bytes[byte] = static_cast<std::uint8_t>(value({path::kGid + 8 * byte, 8}));
+        }
+    }
+    return found;
 }
 
 Capabilities decode_capabilities(std::span<const std::uint8_t> general, std::span<const std::uint8_t> qos)

@@ -17,6 +17,14 @@ namespace rdmaqos::mlx5 {
 enum class ObjectId : std::uint32_t {};
 constexpr ObjectId kNoObject{0};
 
+// The ids of a queue pair's leaves; kNoObject where there is none.
+struct LeafIds {
+    ObjectId requester = kNoObject;
+    ObjectId responder = kNoObject;
+
+    friend bool operator==(const LeafIds&, const LeafIds&) = default;
+};
+
 // Room for the answer of a command that says no more than that it worked, and of the queries.
 constexpr std::size_t kAnswerBytes = prm::kHeaderBytes;
 constexpr std::size_t kQueryElementBytes = prm::kObjectBytes;
@@ -30,7 +38,12 @@ constexpr std::size_t kQueryElementBytes = prm::kObjectBytes;
                                        ObjectId responder);
 // Of a raw packet queue pair: its send queue, which must be ready.
 [[nodiscard]] Mailbox place_send_queue(std::uint32_t sq_number, ObjectId leaf);
-[[nodiscard]] Mailbox query_queue_pair(std::uint32_t queue_pair);
+// `with_leaves`: where the device has the capability qpc_extension; the answer has query_queue_pair_bytes().
+[[nodiscard]] Mailbox query_queue_pair(std::uint32_t queue_pair, bool with_leaves = false);
+[[nodiscard]] constexpr std::size_t query_queue_pair_bytes(bool with_leaves)
+{
+    return with_leaves ? prm::kQueryQpExtBytes : prm::kQueryQpBytes;
+}
 
 // The capabilities in force now, of one type: prm::kGeneralCapabilities, prm::kQosCapabilities.
 [[nodiscard]] Mailbox query_capabilities(std::uint64_t type);
@@ -48,10 +61,30 @@ struct QueuePairAnswer {
     std::optional<QueuePairState> state;    // empty: one that verbs do not know
     std::optional<QueuePairType> type;      // empty: not one that can be placed here
     std::optional<QueuePairMark> mark{};    // of one that has a peer; empty: it has none now
+    std::optional<LeafIds> leaves{};        // empty: not asked for
 
     friend bool operator==(const QueuePairAnswer&, const QueuePairAnswer&) = default;
 };
 [[nodiscard]] QueuePairAnswer decode_queue_pair(std::span<const std::uint8_t> answer);
+
+// What the verbs layer knows of a queue pair that verbs made.
+struct VerbsQueuePair {
+    QueuePairState state = QueuePairState::Reset;
+    std::uint32_t remote = 0;    // number of its peer's; 0: it is not connected
+    std::uint8_t port = 0;
+    std::uint16_t pkey_index = 0;
+    // Its address vector.
+    bool is_global = false;    // has a GID
+    Gid destination;
+    std::uint16_t destination_lid = 0;
+    std::uint8_t source_index = 0;    // of the port's GIDs
+    std::uint8_t sl = 0;
+    std::uint8_t traffic_class = 0;
+
+    friend bool operator==(const VerbsQueuePair&, const VerbsQueuePair&) = default;
+};
+// The same out of the device's answer, as Linux reads it. Empty: in a state that verbs do not know.
+[[nodiscard]] std::optional<VerbsQueuePair> decode_as_verbs(std::span<const std::uint8_t> answer, LinkLayer link_layer);
 
 // Sizes of a device that does not tell them: those of a ConnectX-6 Dx. What it has not, it refuses to make.
 constexpr std::uint32_t kDepthNotTold = 4;

@@ -13,12 +13,6 @@
 
 namespace rdmaqos::mlx5 {
 
-// The firmware's ids of a queue pair's leaves; kNoObject where there is none.
-struct LeafIds {
-    ObjectId requester = kNoObject;
-    ObjectId responder = kNoObject;
-};
-
 class ElementTree {
 public:
     virtual ~ElementTree() = default;

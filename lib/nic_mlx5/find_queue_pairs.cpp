@@ -80,10 +80,24 @@ FoundQueuePair found_as(std::uint32_t number, std::uint32_t handle, const VerbsQ
     return found;
 }
 
+struct Pair {
+    VerbsQueuePair there;
+    std::optional<LeafIds> leaves;
+};
+
+// Empty: handle and number do not belong together, or the device does not answer.
+std::optional<Pair> ask(int fd, std::uint32_t handle, std::uint32_t number, LinkLayer link_layer, bool with_leaves)
+{
+    const auto answer = devx_query(fd, handle, query_queue_pair(number, with_leaves),
+                                   query_queue_pair_bytes(with_leaves));
+    const auto there = answer ? decode_as_verbs(*answer, link_layer) : std::nullopt;
+    return there ? std::optional(Pair{*there, decode_queue_pair(*answer).leaves}) : std::nullopt;
+}
+
 }    // namespace
 
-Answer<QueuePairSearch> find_queue_pairs(int fd, const PortName& port, std::vector<SoughtQueuePair> sought,
-                                         const std::set<std::uint32_t>& known)
+Answer<FileSearch> find_queue_pairs(int fd, const PortName& port, bool with_leaves, std::vector<SoughtQueuePair> sought,
+                                    const std::set<std::uint32_t>& known)
 {
     const auto handles = queue_pair_handles(fd);
     if (!handles) {
@@ -92,7 +106,8 @@ Answer<QueuePairSearch> find_queue_pairs(int fd, const PortName& port, std::vect
     // The kernel lists the newest first; numbers mostly rise.
     std::ranges::sort(sought, std::greater(), &SoughtQueuePair::number);
     Tables tables(port);
-    QueuePairSearch search;
+    FileSearch result;
+    QueuePairSearch& search = result.search;
     std::size_t looked = 0;
     std::size_t tries = 0;
     for (const std::uint32_t handle : *handles) {
@@ -106,25 +121,34 @@ Answer<QueuePairSearch> find_queue_pairs(int fd, const PortName& port, std::vect
             search.complete = false;
             break;
         }
-        const auto there = query_verbs(fd, handle);
-        const auto which = !there || there->port != port.port
-                               ? sought.end()
-                               : std::ranges::find_if(sought, [&](const SoughtQueuePair& each) {
-                                     return may_be(each, *there) && ++tries > 0 &&
-                                            devx_query(fd, handle, query_queue_pair(each.number), prm::kQueryQpBytes);
-                                 });
+        std::optional<Pair> pair;
+        const auto is_pair = [&](const SoughtQueuePair& each) {
+            ++tries;
+            pair = ask(fd, handle, each.number, port.link_layer, with_leaves);
+            return pair && pair->there.port == port.port && may_be(each, pair->there);
+        };
+        auto which = sought.begin();
+        if (!is_pair(*which)) {
+            const auto there = query_verbs(fd, handle);
+            which = !there || there->port != port.port
+                        ? sought.end()
+                        : std::find_if(which + 1, sought.end(), [&](const SoughtQueuePair& each) {
+                              return may_be(each, *there) && is_pair(each);
+                          });
+        }
         if (which == sought.end()) {
             search.others.push_back(handle);
             continue;
         }
         const bool has_address = which->type == QueuePairType::Rc || which->type == QueuePairType::Uc;
-        search.found.push_back(found_as(which->number, handle, *there, has_address, tables));
+        search.found.push_back(found_as(which->number, handle, pair->there, has_address, tables));
+        result.leaves.push_back(pair->leaves);
         sought.erase(which);
     }
     if (tables.error() != 0) {
         return tl::unexpected(Failure{tables.error(), 0, 0});
     }
-    return search;
+    return result;
 }
 
 }    // namespace rdmaqos::mlx5

@@ -27,6 +27,10 @@
 namespace rdmaqos::mlx5 {
 namespace {
 
+// Within this time a queue pair is taken to be in the leaves in which it was found. Its owner may reset it meanwhile,
+// as it may behind a placement.
+constexpr std::chrono::seconds kMoment(1);
+
 class Mlx5Backend final : public Backend {
 public:
     // `advertised`: what the device says it can.
@@ -82,10 +86,16 @@ public:
     void set_event_handler(EventHandler handler) override { events_.start(std::move(handler)); }
 
 private:
+    // A queue pair as it was when it was last looked at: its owner changes it without a word.
+    struct QueuePairFacts {
+        QueuePairState state = QueuePairState::Reset;
+        std::optional<LeafIds> leaves{};    // in which it was found
+        std::chrono::steady_clock::time_point found_at{};
+    };
     // What is known of a client's file.
     struct FileFacts {
         std::weak_ptr<ClientFile> file;
-        std::unordered_map<std::uint32_t, QueuePairState> states;    // by handle; may be out of date
+        std::unordered_map<std::uint32_t, QueuePairFacts> queue_pairs;    // by handle
     };
 
     // By its number; a file of this device as it was before a reset may have the same one.
@@ -99,8 +109,12 @@ private:
         return is_gone(failure) && answers(context_->cmd_fd) && !answers(file.fd());
     }
     FileFacts& facts_of(const std::shared_ptr<ClientFile>& file);
+    // Found there a moment ago, and not placed since. For one placement: what was found is then forgotten.
+    bool was_found_in(const LeafIds& leaves, const QueuePairRef& queue_pair);
+    // Whether a queue pair's context has its leaves.
+    [[nodiscard]] bool tells_leaves() const { return advertised_.attachable.contains(QueuePairType::Rc); }
     [[nodiscard]] Answer<QueuePairAnswer> query(const QueuePairRef& queue_pair) const;
-    // The same of one whose file may be closed by now, and with words for whoever reads the error.
+    // The same of one whose file may be closed by now, with an error for people.
     Result<QueuePairAnswer> ask(const QueuePairRef& queue_pair);
     [[nodiscard]] Answer<void> send_place(const QueuePairRef& queue_pair, QueuePairState state,
                                           const LeafIds& leaves) const;
@@ -323,7 +337,7 @@ Result<Admission> Mlx5Backend::admit(const QueuePairRef& queue_pair)
                                 to_string(queue_pair.type)));
     }
     if (found.state) {
-        facts_of(queue_pair.file).states[queue_pair.handle] = *found.state;
+        facts_of(queue_pair.file).queue_pairs[queue_pair.handle].state = *found.state;
     }
     return admission;
 }
@@ -337,7 +351,8 @@ Result<QueuePairSearch> Mlx5Backend::find_queue_pairs(const std::shared_ptr<Clie
         return fail(use.opened().error());
     }
     TRY(check_file(*file));
-    auto found = mlx5::find_queue_pairs(file->fd(), {sys_, info_.name, info_.port}, sought, known);
+    auto found = mlx5::find_queue_pairs(file->fd(), {sys_, info_.name, info_.port, info_.link_layer}, tells_leaves(),
+                                        sought, known);
     if (!found) {
         const int error = found.error().sys_errno;
         const bool too_old = error == EOPNOTSUPP || error == EPROTONOSUPPORT || error == ENOTTY;
@@ -345,7 +360,24 @@ Result<QueuePairSearch> Mlx5Backend::find_queue_pairs(const std::shared_ptr<Clie
                                     "this kernel does not list the queue pairs in a device file (Linux 5.0 does)"})
                        : fail(name(explain(Command::QueryQueuePair, found.error()), file->fd()));
     }
-    return std::move(*found);
+    auto& facts = facts_of(file).queue_pairs;
+    const auto now = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < found->search.found.size(); ++i) {
+        const FoundQueuePair& each = found->search.found[i];
+        facts[each.handle] = {each.state, found->leaves[i], now};
+    }
+    return std::move(found->search);
+}
+
+bool Mlx5Backend::was_found_in(const LeafIds& leaves, const QueuePairRef& queue_pair)
+{
+    auto& facts = facts_of(queue_pair.file).queue_pairs;
+    const auto known = facts.find(queue_pair.handle);
+    if (known == facts.end()) {
+        return false;
+    }
+    const auto found = std::exchange(known->second.leaves, std::nullopt);
+    return found == leaves && std::chrono::steady_clock::now() - known->second.found_at < kMoment;
 }
 
 Answer<void> Mlx5Backend::send_place(const QueuePairRef& queue_pair, QueuePairState state, const LeafIds& leaves) const
@@ -360,16 +392,16 @@ Answer<void> Mlx5Backend::send_place(const QueuePairRef& queue_pair, QueuePairSt
 // of EBUSY.
 Result<void> Mlx5Backend::place_in(const QueuePairRef& queue_pair, const LeafIds& leaves)
 {
-    auto& states = facts_of(queue_pair.file).states;
+    auto& facts = facts_of(queue_pair.file).queue_pairs;
     const bool leaving = leaves.requester == kNoObject && leaves.responder == kNoObject;
     const auto placeable = [&](QueuePairState state) {
         return state == QueuePairState::Rts ||
                (state == QueuePairState::Init && queue_pair.type != QueuePairType::RawPacket);
     };
     std::optional<Failure> failure;
-    const auto known = states.find(queue_pair.handle);
-    if (known != states.end() && placeable(known->second)) {
-        const auto answer = send_place(queue_pair, known->second, leaves);
+    const auto known = facts.find(queue_pair.handle);
+    if (known != facts.end() && placeable(known->second.state)) {
+        const auto answer = send_place(queue_pair, known->second.state, leaves);
         if (answer) {
             return {};
         }
@@ -381,13 +413,13 @@ Result<void> Mlx5Backend::place_in(const QueuePairRef& queue_pair, const LeafIds
     const auto now = query(queue_pair);
     if (!now) {
         const Error error = explain(Command::QueryQueuePair, now.error());
-        states.erase(queue_pair.handle);
+        facts.erase(queue_pair.handle);
         // Destroyed by its owner: it is in no leaf.
         return leaving && error.code == ErrorCode::BadQueuePair ? Result<void>() : fail(error);
     }
     const QueuePairState state = now->state.value_or(QueuePairState::Error);
-    const bool as_known = failure && known != states.end() && known->second == state;
-    states[queue_pair.handle] = state;
+    const bool as_known = failure && known != facts.end() && known->second.state == state;
+    facts[queue_pair.handle] = {state};
     if (as_known) {
         return fail(explain(Command::Place, *failure));
     }
@@ -408,12 +440,6 @@ Result<void> Mlx5Backend::place(const QueuePairRef& queue_pair, std::optional<El
         return fail(ErrorCode::InvalidArgument,
                     fmt::format("queue pair {} of {} has no file", queue_pair.number, info_.name));
     }
-    // Group 0 is the same on every device.
-    if (const bool has_leaves = requester || responder; has_leaves) {
-        if (auto is_there = check_own_file(); !is_there) {
-            return is_there;
-        }
-    }
     const ClientFile::Use use(*queue_pair.file);
     if (!use.opened()) {
         return use.opened();
@@ -423,10 +449,17 @@ Result<void> Mlx5Backend::place(const QueuePairRef& queue_pair, std::optional<El
         tree_->not_placed(queue_pair.file);
         return fail(name(leaves.error(), queue_pair));
     }
-    const auto done = place_in(queue_pair, *leaves);
-    if (!done) {
-        tree_->not_placed(queue_pair.file);
-        return fail(name(done.error(), queue_pair));
+    if (!was_found_in(*leaves, queue_pair)) {
+        // Group 0 is the same on every device.
+        const bool has_leaves = requester || responder;
+        if (auto is_there = has_leaves ? check_own_file() : Result<void>(); !is_there) {
+            tree_->not_placed(queue_pair.file);
+            return is_there;
+        }
+        if (const auto done = place_in(queue_pair, *leaves); !done) {
+            tree_->not_placed(queue_pair.file);
+            return fail(name(done.error(), queue_pair));
+        }
     }
     tree_->placed(queue_pair.file, queue_pair.handle, requester, responder);
     return {};

@@ -56,22 +56,6 @@ struct Created {
                                          std::size_t answer_bytes);
 [[nodiscard]] Answer<void> devx_destroy(int fd, std::uint32_t handle);
 
-// What the verbs layer knows of a queue pair that verbs made.
-struct VerbsQueuePair {
-    QueuePairState state = QueuePairState::Reset;
-    std::uint32_t remote = 0;    // number of its peer's; 0: it is not connected
-    std::uint8_t port = 0;
-    std::uint16_t pkey_index = 0;
-    // Its address vector.
-    bool is_global = false;    // has a GID
-    Gid destination;
-    std::uint16_t destination_lid = 0;
-    std::uint8_t source_index = 0;    // of the port's GIDs
-    std::uint8_t sl = 0;
-    std::uint8_t traffic_class = 0;
-
-    friend bool operator==(const VerbsQueuePair&, const VerbsQueuePair&) = default;
-};
 [[nodiscard]] Answer<VerbsQueuePair> query_verbs(int fd, std::uint32_t handle);
 [[nodiscard]] Answer<QueuePairState> query_state(int fd, std::uint32_t handle);
 // The handles of all queue pairs in the file that verbs made. EOPNOTSUPP, EPROTONOSUPPORT: Linux before 5.0.

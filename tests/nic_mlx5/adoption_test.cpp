@@ -12,6 +12,7 @@
 
 #include "lib/base/signal_process.h"
 #include "tests/nic_mlx5/figures.h"
+#include "tests/nic_mlx5/restarted_daemon.h"
 #include "tests/nic_mlx5/stranger.h"
 #include "tests/support/namespaces.h"
 
@@ -331,6 +332,54 @@ TEST_F(Adoption, ReloadsMoveWhatIsAdopted)
         EXPECT_TRUE(comes_to(datagrams, kNowhere));
     }
     expect_nothing_left(daemon);
+}
+
+// A daemon that was restarted finds them where they are, and asks for each once.
+TEST_F(Adoption, ARestartPlacesNothingAgain)
+{
+    RestartedDaemon daemon(kAdoptingPolicy, kAdopting);
+    Stranger stranger({"stranger-rpc"});
+    std::map<std::uint32_t, std::string> expected;
+    for (const auto number : stranger.make(IBV_QPT_RC, Towards::Bulk, 300)) {
+        expected[number] = kInBulk;
+    }
+    for (const auto number : stranger.make(IBV_QPT_UC, Towards::Storage, 5)) {
+        expected[number] = kInStorage;
+    }
+    for (const auto number : stranger.make(IBV_QPT_UD, Towards::Nowhere, 5)) {
+        expected[number] = kInRpc;
+    }
+    const auto adopts_all = [&] {
+        const auto status = nlohmann::json::parse(daemon.ctl("status --json").output, nullptr, false);
+        return status.is_object() && status.at("queue-pairs").at("inside") == expected.size() &&
+               places(emulated_device()) == expected;
+    };
+    ASSERT_TRUE(eventually(adopts_all)) << daemon.ctl("status").output;
+    const std::string before = tree_of(emulated_device());
+    Trace trace;
+    daemon.restart();
+    ASSERT_TRUE(eventually(adopts_all)) << daemon.ctl("status").output;
+    EXPECT_THAT(trace.writes(), IsEmpty());
+    EXPECT_EQ(tree_of(emulated_device()), before);
+    std::map<std::string, std::size_t> calls;
+    std::size_t all = 0;
+    for (const auto& call : trace.calls()) {
+        const auto& fields = call.at("fields");
+        // The kernel's own queries for RDMA netlink have no handle; of a pair that is none no command is sent.
+        if (call.at("device") == "mlx5_0" && fields.contains("handle") && call.at("result") == "ok") {
+            ++calls[Trace::command_of(call)];
+            ++all;
+        }
+    }
+    EXPECT_LE(all, expected.size() * 6 / 5) << ::testing::PrintToString(calls);
+    // What then goes elsewhere is placed.
+    daemon.set_policy(
+        replaced(kAdoptingPolicy, "[bulk-side], qos-level-name: bulk", "[bulk-side], qos-level-name: storage"));
+    ASSERT_TRUE(daemon.reload());
+    for (auto& [number, place] : expected) {
+        place = place == kInBulk ? kInStorage : place;
+    }
+    EXPECT_TRUE(eventually(adopts_all)) << daemon.ctl("status").output;
 }
 
 TEST_F(Adoption, IsLetGoWhenItIsSwitchedOff)

@@ -236,6 +236,7 @@ void Execution::query_queue_pair()
     set(out, at(kQpc, qpc::kState), hardware_state(state));
     if (const auto known = firmware_.queue_pair(command_.queue_pair)) {
         set(out, at(kQpc, qpc::kServiceType), service_type_of(known->type));
+        add_leaves(out, *known, in_);
     }
     note("state", to_string(state));
 }
@@ -435,6 +436,15 @@ std::uint8_t hardware_state(QueuePairState state)
     // As IB verbs count: RESET, INIT, RTR, RTS, SQD, SQE, ERR.
     constexpr std::uint8_t kHardware[] = {0, 1, 2, 3, 5, 4, 6};
     return kHardware[static_cast<std::size_t>(state)];
+}
+
+void add_leaves(Mailbox& answer, const QueuePairRecord& queue_pair, const Mailbox& query)
+{
+    if (get(query, kQpcExt) != 0) {
+        answer.resize(kQueryQpExtBytes);
+        set(answer, kQueueGroupRequester, static_cast<std::uint32_t>(queue_pair.requester));
+        set(answer, kQueueGroupResponder, static_cast<std::uint32_t>(queue_pair.responder));
+    }
 }
 
 }    // namespace rdmaqos::emulator

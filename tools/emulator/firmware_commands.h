@@ -36,5 +36,7 @@ struct FirmwareAnswer {
 
 // What a queue pair's context has as its state: RST, INIT, RTR, RTS, SQER, SQD, ERR.
 [[nodiscard]] std::uint8_t hardware_state(QueuePairState state);
+// Into the answer to QUERY_QP, if the query asks for the extended context.
+void add_leaves(mlx5::Mailbox& answer, const QueuePairRecord& queue_pair, const mlx5::Mailbox& query);
 
 }    // namespace rdmaqos::emulator

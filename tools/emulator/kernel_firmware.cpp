@@ -401,6 +401,9 @@ Mailbox KernelFirmware::query_queue_pair(Request& request)
     }
     if (const auto record = queue.modelled ? firmware_.queue_pair(request.number) : std::nullopt) {
         set(queue.context, qpc::kState, hardware_state(record->state));
+        Mailbox answer = with_context(kQpc, queue.context);
+        add_leaves(answer, *record, request.in);
+        return answer;
     }
     return with_context(kQpc, queue.context);
 }

@@ -107,6 +107,17 @@ TEST_F(FirmwareCommandsTest, AQueuePairsStates)
     EXPECT_EQ(run(CommandSender::command(prm::QueryQp), 5).refusal->reason, RefusalReason::NoSuchQueuePair);
 }
 
+TEST_F(FirmwareCommandsTest, AQueryOfTheExtendedContextHasTheLeaves)
+{
+    ASSERT_FALSE(run(CommandSender::command(prm::CreateQp, 0, 272), 5).refusal);
+    EXPECT_EQ(run(CommandSender::command(prm::QueryQp), 5).mailbox.size(), prm::kQueryQpBytes);
+    Mailbox query = CommandSender::command(prm::QueryQp);
+    set(query, prm::kQpcExt, 1);
+    const auto extended = run(query, 5).mailbox;
+    EXPECT_EQ(extended.size(), prm::kQueryQpExtBytes);
+    EXPECT_EQ(get(extended, prm::kQueueGroupRequester), 0U);
+}
+
 TEST_F(FirmwareCommandsTest, WhatIsNotPlayedIsRefused)
 {
     const auto unknown = run(CommandSender::command(prm::CreateUctx));

@@ -209,6 +209,10 @@ TEST_F(KernelFirmwareTest, IsolationConcernsLeavesOfOthers)
     const auto number = sender.make_queue_pair(two);
     sender.bring_to_rts(two, number);
     EXPECT_EQ(sender.attach(two, number, leaf), 0U);
+    Mailbox query = CommandSender::command(prm::QueryQp, two);
+    set(query, prm::kQpn, number);
+    set(query, prm::kQpcExt, 1);
+    EXPECT_EQ(get(sender.send(query), prm::kQueueGroupRequester), leaf);
     EXPECT_EQ(sender.attach(two, number, 0), 0U);
     kernel.firmware().set_isolate_queue_groups(true);
     EXPECT_EQ(sender.attach(two, number, leaf), 5U);

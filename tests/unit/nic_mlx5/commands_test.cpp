@@ -49,6 +49,7 @@ TEST(Commands, QueryQueuePair)
     const Mailbox command = query_queue_pair(0xabcdef);
     EXPECT_EQ(command.size(), 16U);
     EXPECT_EQ(sparse(command), (Sparse{{0, 0x05}, {1, 0x0b}, {9, 0xab}, {10, 0xcd}, {11, 0xef}}));
+    EXPECT_EQ(sparse(query_queue_pair(1, true)), (Sparse{{0, 0x05}, {1, 0x0b}, {8, 0x80}, {11, 0x01}}));
 }
 
 TEST(Commands, QueryCapabilitiesInForceNow)
@@ -187,6 +188,43 @@ TEST(Answers, QueuePairTypes)
     for (const auto& [byte, type] : kTypes) {
         EXPECT_EQ(decode_queue_pair(mailbox_of(272, {{25, byte}})).type, type) << byte;
     }
+}
+
+// Where an attach has them, too.
+TEST(Answers, LeavesOfAQueuePair)
+{
+    EXPECT_EQ(decode_queue_pair(Mailbox(query_queue_pair_bytes(false))).leaves, std::nullopt);
+    EXPECT_EQ(decode_queue_pair(Mailbox(query_queue_pair_bytes(true))).leaves, LeafIds{});
+    const Mailbox answer = mailbox_of(464, {{276, 0x11}, {279, 0x44}, {280, 0x55}, {283, 0x88}});
+    EXPECT_EQ(decode_queue_pair(answer).leaves, (LeafIds{ObjectId{0x11000044}, ObjectId{0x55000088}}));
+}
+
+// The context begins at byte 24, the number of the peer at byte 45, the address path at byte 48.
+TEST(Answers, AQueuePairAsVerbsHaveIt)
+{
+    Sparse bytes{{24, 0x30}, {45, 0x01}, {46, 0x02}, {47, 0x03}, {51, 0x07}, {54, 0x12},
+                 {55, 0x34}, {57, 0x05}, {60, 0x0a}, {61, 0x00}, {64, 0xfe}, {79, 0x09}};
+    bytes[48 + 36] = 0x06;    // SL
+    bytes[48 + 37] = 0x01;    // port
+    VerbsQueuePair expected;
+    expected.state = QueuePairState::Rts;
+    expected.remote = 0x010203;
+    expected.port = 1;
+    expected.pkey_index = 7;
+    expected.destination_lid = 0x1234;
+    expected.sl = 6;
+    EXPECT_EQ(decode_as_verbs(mailbox_of(272, bytes), LinkLayer::InfiniBand), expected) << "by LID alone";
+    expected.is_global = true;
+    expected.source_index = 5;
+    expected.traffic_class = 0xa0;
+    expected.destination.bytes.front() = 0xfe;
+    expected.destination.bytes.back() = 0x09;
+    EXPECT_EQ(decode_as_verbs(mailbox_of(272, bytes), LinkLayer::Ethernet), expected) << "always by GID";
+    bytes[48 + 5] = 0x80;
+    EXPECT_EQ(decode_as_verbs(mailbox_of(272, bytes), LinkLayer::InfiniBand), expected);
+    bytes[24] = 0x80;
+    EXPECT_EQ(decode_as_verbs(mailbox_of(272, bytes), LinkLayer::Ethernet), std::nullopt) << "suspended";
+    EXPECT_EQ(decode_as_verbs(mailbox_of(272, {{24, 0x10}}), LinkLayer::Ethernet)->is_global, false) << "no path yet";
 }
 
 // ---- capabilities ----
