@@ -8,7 +8,31 @@
 namespace rdmaqos {
 namespace {
 
-void judge_cap(const PromisedCap& cap, bool is_divided, AttachVerdict& verdict, std::vector<std::string>& parts)
+// The port keeps what the tree does not, for packets in the class. Is it known that these are?
+bool is_by_port(const ClassPromise& promise)
+{
+    return promise.mark && std::ranges::find(promise.kept->dscps, *promise.mark) != promise.kept->dscps.end();
+}
+
+std::string by_port(const ClassPromise& promise)
+{
+    const KeptClass& kept = *promise.kept;
+    std::string text = fmt::format("by traffic class {} of the port, for packets with DSCP {}", kept.traffic_class,
+                                   fmt::join(kept.dscps, " or "));
+    if (promise.mark && !is_by_port(promise)) {
+        text += fmt::format("; these have {}", *promise.mark);
+    }
+    return text;
+}
+
+bool port_caps(const ClassPromise& promise, const PromisedCap& cap)
+{
+    return promise.kept && promise.kept->path == cap.path && promise.kept->max_rate &&
+           *promise.kept->max_rate <= cap.rate;
+}
+
+void judge_cap(const ClassPromise& promise, const PromisedCap& cap, bool is_divided, AttachVerdict& verdict,
+               std::vector<std::string>& parts)
 {
     const std::string name = cap.of_class ? std::string("class cap") : fmt::format("cap of {}", cap.path.text());
     const std::string rate = to_string(cap.rate);
@@ -17,6 +41,9 @@ void judge_cap(const PromisedCap& cap, bool is_divided, AttachVerdict& verdict, 
     } else if (is_divided) {
         parts.push_back(fmt::format("{} {} split {} ways: {} each; unused parts go to nobody", name, rate,
                                     cap.processes, to_string(part_of_cap(cap.rate, cap.processes))));
+    } else if (port_caps(promise, cap)) {
+        verdict.held = verdict.held && is_by_port(promise);
+        parts.push_back(fmt::format("{} {} for all processes together {}", name, rate, by_port(promise)));
     } else {
         verdict.held = false;
         parts.push_back(fmt::format("each of {} processes may use the whole {} of {}", cap.processes, name, rate));
@@ -27,13 +54,16 @@ AttachVerdict judge_per_process(bool divides_caps, const ClassPromise& promise)
 {
     AttachVerdict verdict;
     std::vector<std::string> parts;
+    const bool is_of_port = promise.kept && promise.kept->path == promise.path;
     if (promise.competes && promise.device_processes > 1) {
-        verdict.held = false;
+        verdict.held = is_of_port && is_by_port(promise);
         const std::string what = promise.rate.min_rate ? fmt::format("min-rate {}", to_string(*promise.rate.min_rate))
                                                        : fmt::format("share {}", promise.rate.share.value_or(0));
         const std::size_t others = promise.device_processes - 1;
-        parts.push_back(fmt::format("its {} is not enforced by the tree against the {} other {} on the device", what,
-                                    others, others == 1 ? "process" : "processes"));
+        parts.push_back(is_of_port
+                            ? fmt::format("its {} against other levels {}", what, by_port(promise))
+                            : fmt::format("its {} is not enforced by the tree against the {} other {} on the device",
+                                          what, others, others == 1 ? "process" : "processes"));
     }
     if (promise.fair_by != FairBy::None && promise.processes > 1) {
         verdict.held = false;
@@ -41,7 +71,7 @@ AttachVerdict judge_per_process(bool divides_caps, const ClassPromise& promise)
                                     to_string(promise.fair_by)));
     }
     for (const auto& cap : promise.caps) {
-        judge_cap(cap, divides_caps, verdict, parts);
+        judge_cap(promise, cap, divides_caps, verdict, parts);
     }
     if (parts.empty()) {
         parts.emplace_back("nothing promised depends on another process");

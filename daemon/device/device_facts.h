@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "daemon/device/placement.h"
+#include "daemon/model/port_status.h"
 #include "lib/base/clock.h"
 #include "lib/base/histogram.h"
 #include "lib/reconcile/reconciler.h"
@@ -46,8 +47,9 @@ struct DeviceFacts {
     std::unordered_map<std::uint32_t, KnownQueuePair> queue_pairs{};    // the book's members
     std::shared_ptr<const Snapshot> snapshot{};                         // null until the first report
     Histogram passes{};
-    bool gone = false;    // for ever
-    bool lost = false;    // until the next report says otherwise
+    std::vector<KeptClass> kept_classes{};    // of its port
+    bool gone = false;                        // for ever
+    bool lost = false;                        // until the next report says otherwise
     bool draining = false;
     bool disabled = false;    // by the administrator
 

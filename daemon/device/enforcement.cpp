@@ -6,8 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "daemon/device/queue_pair_marks.h"
 #include "daemon/model/device_status.h"
 #include "daemon/model/host_survey.h"
+#include "lib/tree/class_requests.h"
 
 namespace rdmaqos {
 namespace {
@@ -122,10 +124,22 @@ bool is_refusal(const Error& error)
 
 }    // namespace
 
-AttachVerdict attach_verdict(const DeviceFacts& facts, const ElementPath& class_path, std::optional<pid_t> pid)
+AttachVerdict attach_verdict(const DeviceFacts& facts, const ElementPath& class_path, std::optional<pid_t> pid,
+                             std::optional<std::uint32_t> number)
 {
-    return facts.attach.mode == AttachMode::Shared ? AttachVerdict{}
-                                                   : attach_verdict(facts.attach, facts.book.promise(class_path, pid));
+    if (facts.attach.mode == AttachMode::Shared) {
+        return {};
+    }
+    ClassPromise promise = facts.book.promise(class_path, pid);
+    const auto kept = std::ranges::find(facts.kept_classes, root_child_of(class_path), &KeptClass::path);
+    if (kept != facts.kept_classes.end()) {
+        promise.kept = *kept;
+    }
+    const auto mark = number ? mark_of(facts, *number) : std::nullopt;
+    if (mark) {
+        promise.mark = mark->dscp;
+    }
+    return attach_verdict(facts.attach, promise);
 }
 
 Bandwidth max_rate_now(const DeviceFacts& facts, const ElementPath& leaf, pid_t pid)
@@ -180,7 +194,7 @@ Unenforced why_unenforced(const DeviceFacts& facts, const Member& member, const 
     if (Unenforced refused = refused_at(facts, desired.requester); !refused.cause.empty()) {
         return refused;
     }
-    const AttachVerdict verdict = attach_verdict(facts, class_path, member.owner->pid);
+    const AttachVerdict verdict = attach_verdict(facts, class_path, member.owner->pid, number);
     if (shortfall.empty() && verdict.held) {
         return {};
     }
@@ -216,7 +230,7 @@ std::optional<QueuePairStanding> queue_pair_standing(const DeviceFacts& facts, s
                              result.note);
     }
     if (!class_path.empty()) {
-        result.note = joined(result.note, attach_verdict(facts, class_path, member->owner->pid).words);
+        result.note = joined(result.note, attach_verdict(facts, class_path, member->owner->pid, number).words);
     }
     return result;
 }

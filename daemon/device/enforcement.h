@@ -47,8 +47,9 @@ struct QueuePairStanding {
 // The lowest of the caps from a leaf up to the root, as they are for this process, and the link.
 [[nodiscard]] Bandwidth max_rate_now(const DeviceFacts& facts, const ElementPath& leaf, pid_t pid);
 
-// What the attach mode leaves of a class's promise; `pid`: of whom that is asked.
+// What the attach mode leaves of a class's promise; `pid`: of whom that is asked, `number`: of which queue pair.
 [[nodiscard]] AttachVerdict attach_verdict(const DeviceFacts& facts, const ElementPath& class_path,
-                                           std::optional<pid_t> pid);
+                                           std::optional<pid_t> pid,
+                                           std::optional<std::uint32_t> number = std::nullopt);
 
 }    // namespace rdmaqos

@@ -160,6 +160,14 @@ void ManagedDevice::set_settings(const Settings& settings)
     }
 }
 
+void ManagedDevice::set_kept_classes(std::vector<KeptClass> classes)
+{
+    if (classes != facts_.kept_classes) {
+        facts_.kept_classes = std::move(classes);
+        listener_.promises_changed(facts_.key);
+    }
+}
+
 void ManagedDevice::send_update(std::vector<QueuePairUpdate> updates, Callback<void> done)
 {
     ++changes_;

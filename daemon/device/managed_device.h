@@ -55,6 +55,8 @@ public:
     // Its GUIDs, GIDs, P_Keys or description: info() has the new ones.
     virtual void device_addresses_changed(const std::string& device) = 0;
     virtual void drift_repaired(const std::string& device, std::uint32_t count) = 0;
+    // What holds of its classes' promises may be something else now, though nothing was written to it.
+    virtual void promises_changed(const std::string& device) = 0;
 };
 
 class ManagedDevice {
@@ -106,6 +108,8 @@ public:
     void adopt(PlacementBook book, LoopCallback<void()> done);
     // adopt() follows, which writes what a device gets by another mode.
     void set_settings(const Settings& settings);
+    // The traffic classes that the daemon keeps on its port.
+    void set_kept_classes(std::vector<KeptClass> classes);
     // Lets the device find out what it put off (AttachReport::postponed).
     void test_attaching(Callback<void> done);
     // Disabled: members stay, but are in no leaf and without a rate, and there is no tree; new ones are taken the same

@@ -519,6 +519,7 @@ std::size_t PlacementBook::processes_with(const ElementPath& path, std::optional
 ClassPromise PlacementBook::promise(const ElementPath& class_path, std::optional<pid_t> pid) const
 {
     ClassPromise result;
+    result.path = class_path;
     result.processes = processes_with(class_path, pid);
     result.device_processes = processes_with(ElementPath::root(), pid);
     for (const auto& element : here_.elements) {

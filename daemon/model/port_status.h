@@ -10,6 +10,7 @@
 #include "daemon/model/metrics.h"
 #include "lib/dcb/port_keeping.h"
 #include "lib/dcb/port_settings.h"
+#include "lib/tree/element.h"
 
 namespace rdmaqos {
 
@@ -39,6 +40,16 @@ struct PortDrift {
     friend bool operator==(const PortDrift&, const PortDrift&) = default;
 };
 
+// The traffic class that a child of the policy's root has for itself.
+struct KeptClass {
+    ElementPath path;
+    std::uint8_t traffic_class = 0;
+    std::vector<std::uint8_t> dscps;        // whose packets are in it
+    std::optional<Bandwidth> max_rate{};    // of all of them together
+
+    friend bool operator==(const KeptClass&, const KeptClass&) = default;
+};
+
 struct PortCare {
     PortKeeping keeping = PortKeeping::Off;
     std::string reason{};    // a sentence: LeftAlone, Waiting, Failed, Stopped; and of Pending, if there is one
@@ -46,6 +57,7 @@ struct PortCare {
     std::optional<PortDrift> drift{};    // the last one
     // What of the policy the port cannot have, and what else may set it: sentences.
     std::vector<std::string> notes{};
+    std::vector<KeptClass> classes{};    // when Kept
 
     friend bool operator==(const PortCare&, const PortCare&) = default;
 };

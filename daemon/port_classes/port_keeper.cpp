@@ -53,6 +53,19 @@ bool may_work_later(const dcb::Written& part)
 
 }    // namespace
 
+std::vector<KeptClass> classes_of_children(const port_classes::Plan& plan)
+{
+    std::vector<KeptClass> classes;
+    for (std::size_t number = 0; number < plan.uses.size(); ++number) {
+        const port_classes::ClassUse& use = plan.uses.at(number);
+        if (!use.is_others && use.children.size() == 1) {
+            classes.push_back({use.children.front(), static_cast<std::uint8_t>(number), use.dscps,
+                               plan.wanted.ets->traffic_class.at(number).max_rate});
+        }
+    }
+    return classes;
+}
+
 PortKeeper::PortKeeper(std::string netdev, std::optional<port_classes::Record> record)
     : netdev_(std::move(netdev)), record_(std::move(record)), is_saved_(record_.has_value())
 {
@@ -367,6 +380,7 @@ PortCare PortKeeper::care() const
         care.reason = why_left_alone();
     } else {
         care.keeping = settled_ ? PortKeeping::Kept : PortKeeping::Pending;
+        care.classes = settled_ ? classes_of_children(plan_) : std::vector<KeptClass>();
     }
     return care;
 }
@@ -398,6 +412,7 @@ std::optional<PortPlan> PortKeeper::plan_of(const std::optional<PortWish>& wish)
                            [](const Finding& finding) { return to_string(finding); });
     plan.notes = planned.notes;
     if (planned.has_classes) {
+        std::ranges::move(port_classes::notes_of_change(*present_, planned.wanted), std::back_inserter(plan.notes));
         plan.notes.insert(plan.notes.end(), owners_.begin(), owners_.end());
     }
     if (!stopped_.empty() && planned.has_classes) {

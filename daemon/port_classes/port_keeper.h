@@ -159,4 +159,7 @@ private:
     std::vector<PortEvent> events_;
 };
 
+// The classes that one child of the root has for itself.
+[[nodiscard]] std::vector<KeptClass> classes_of_children(const port_classes::Plan& plan);
+
 }    // namespace rdmaqos

@@ -24,7 +24,10 @@ ManagedPorts::ManagedPorts(ServiceContext& context, const PolicyInForce& policy,
                                                      "after a restart: {}",
                                                      to_string(saved.error())));
           },
-          [&context](const std::string& key) {
+          [this, &context](const std::string& key) {
+              if (ManagedDevice* const device = devices_.find(key)) {
+                  device->set_kept_classes(classes_.status(key).care.classes);
+              }
               context.notify([&](ServiceObserver& observer) { observer.device_changed(key); });
           }),
       bytes_(context.executor, context.clock, context.options.wall_clock, context.options.read_interface)
@@ -92,6 +95,7 @@ void ManagedPorts::take_wish(const ManagedDevice& device)
     const std::string& key = device.key();
     Asked asked{policy_.policy(),
                 policy_.settings().port_classes,
+                policy_.settings().cnp_dscp,
                 policy_.settings().mode,
                 device.info(),
                 device.attach_report().mode,
@@ -130,7 +134,9 @@ std::optional<PortWish> ManagedPorts::wish_for(const ManagedDevice& device, cons
     }
     wish.options.division = device.attach_report().mode == AttachMode::Shared ? port_classes::Division::ByTree
                                                                               : port_classes::Division::ByClasses;
-    wish.options.notifications = port_classes::Notifications{};
+    if (settings.cnp_dscp) {
+        wish.options.notifications = port_classes::Notifications{*settings.cnp_dscp};
+    }
     DeviceNames names = names_of(info);
     if (names.link_speed.is_zero() && speed != speeds_.end()) {
         names.link_speed = speed->second;    // a link that is down asks for nothing else than when it was up

@@ -76,6 +76,7 @@ private:
     struct Asked {
         std::shared_ptr<const Policy> policy;
         PortClassesSetting setting = PortClassesSetting::Off;
+        std::optional<std::uint8_t> cnp_dscp{};
         Mode mode = Mode::Enforce;
         DeviceInfo info;
         AttachMode attach = AttachMode::None;

@@ -65,6 +65,7 @@ struct Service::Parts final : DeviceListener {
     {
         context.notify([&](ServiceObserver& observer) { observer.drift_repaired(device, count); });
     }
+    void promises_changed(const std::string& /*device*/) override { grants.refresh_all(); }
 
     // What there is.
     ServiceContext context;

@@ -49,10 +49,15 @@ std::string rates_command(const std::string& interface, const dcb::MaxRates& rat
 {
     std::string text;
     for (std::size_t index = 0; index < rates.size(); ++index) {
-        text += fmt::format(" {}:{}kbit", index, rates.at(index).value_or(Bandwidth{}).kbps());
+        text += fmt::format(" {}:{}$kbit", index, rates.at(index).value_or(Bandwidth{}).kbps());
     }
     return fmt::format("dcb maxrate set dev {} tc-maxrate{}", interface, text);
 }
+
+// iproute2 before 6.18 counts bytes per second where the kernel takes kbit/s: there, `bps` is the unit that arrives as
+// kbit/s (upstream commit e7d4c060).
+constexpr const char* kUnitOfRates = "case $(dcb -V) in *iproute2-[0-5].* | *iproute2-6.[0-9].* | "
+                                     "*iproute2-6.1[0-7].*) kbit=bps ;; *) kbit=kbit ;; esac";
 
 std::string dcbx_command(const std::string& interface, const dcb::Dcbx& dcbx)
 {
@@ -85,7 +90,10 @@ std::vector<std::string> dcb_commands(const std::string& interface, const std::v
     for (const Step& step : steps) {
         std::visit(Overloaded{
                        [&](const dcb::SetEts& set) { other(ets_command(interface, set.ets)); },
-                       [&](const dcb::SetMaxRates& set) { other(rates_command(interface, set.rates)); },
+                       [&](const dcb::SetMaxRates& set) {
+                           other(kUnitOfRates);
+                           other(rates_command(interface, set.rates));
+                       },
                        [&](const dcb::SetApp& set) { entry("add", set.entry); },
                        [&](const dcb::DeleteApp& set) { entry("del", set.entry); },
                        [&](const dcb::SetDcbx& set) { other(dcbx_command(interface, set.dcbx)); },

@@ -21,7 +21,8 @@ namespace {
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 constexpr std::uint8_t kWhole = 100;
-constexpr std::size_t kOthers = 0;    // the class of everything else
+constexpr std::size_t kOthers = 0;           // the class of everything else
+constexpr double kOfNotifications = 0.01;    // of the link
 
 double in_kbps(Bandwidth rate)
 {
@@ -151,7 +152,7 @@ private:
                 before_.ets->classes));
             return;
         }
-        groups_.push_back({{}, {dscp}, rules_.has_strict, false});
+        groups_.push_back({{}, {dscp}, notifications_cap().has_value(), false});
         wishes_.push_back(options_.notifications->priority);
     }
 
@@ -220,11 +221,14 @@ private:
         }
         if (rules_.sets_dcbx() && before_.dcbx && !before_.dcbx->host) {
             plan_.wanted.dcbx = dcb::kHostDcbx;
-            plan_.notes.emplace_back("DCBX goes to host mode, so the settings of the switch no longer apply");
         }
         plan_.wanted.has_max_rates = rules_.max_rates || before_.has_max_rates;
-        for (std::size_t index = 0; index < data_groups_; ++index) {
-            write_cap(index);
+        for (std::size_t index = 0; index < groups_.size(); ++index) {
+            if (index < data_groups_) {
+                write_cap(index);
+            } else if (groups_[index].is_strict) {
+                class_of(index).max_rate = notifications_cap();
+            }
         }
     }
 
@@ -242,6 +246,15 @@ private:
             sum = sum + *cap;
         }
         return sum < options_.link_speed ? std::optional(sum) : std::nullopt;
+    }
+
+    // Of their class, if it can be strict; empty: it has a weight. Without a maximum rate, a flood of their DSCP would
+    // have the link.
+    [[nodiscard]] std::optional<Bandwidth> notifications_cap() const
+    {
+        return rules_.has_strict && rules_.max_rates
+                   ? rounded_down(*rules_.max_rates, Bandwidth::from_computed(kOfNotifications * link_))
+                   : std::nullopt;
     }
 
     void report_cap(const ClassRequest& child, std::string achievable, std::string why)
@@ -320,8 +333,10 @@ private:
     {
         double left = link_;
         for (const Group& group : groups_) {
-            const auto cap = cap_of(group);
-            left -= group.is_strict && !group.children.empty() && cap ? in_kbps(*cap) : 0;
+            const auto cap = !group.is_strict         ? std::nullopt
+                             : group.children.empty() ? notifications_cap()
+                                                      : cap_of(group);
+            left -= cap ? in_kbps(*cap) : 0;
         }
         return std::max(left, 0.01 * link_);
     }
@@ -376,7 +391,7 @@ private:
                 wish.at_least += request.min_rate ? in_kbps(*request.min_rate) / whole : 0;
             }
             if (groups_[index].children.empty()) {
-                wish.wanted = 0.01;
+                wish.wanted = kOfNotifications;
             }
             if (const auto cap = class_of(index).max_rate) {
                 wish.most = in_kbps(*cap) / whole;
@@ -475,10 +490,6 @@ private:
         apps.erase(std::unique(apps.begin(), apps.end()), apps.end());
         plan_.wanted.apps = std::move(apps);
         note_moved(moved);
-        if (!dcb::trusts_dscp(before_)) {
-            plan_.notes.emplace_back(
-                "from then on the port takes the priority of a packet from its DSCP, and no longer from its VLAN tag");
-        }
     }
 
     void note_other_selector(const dcb::AppEntry& entry, const std::array<bool, dcb::kPriorities>& is_taken)
@@ -577,6 +588,19 @@ Plan plan(const Requests& requests, const dcb::PortSettings& before, const Rules
         return left_to_the_tree(requests, before, options);
     }
     return Planner(requests, before, rules, options).plan();
+}
+
+std::vector<std::string> notes_of_change(const dcb::PortSettings& present, const dcb::PortSettings& wanted)
+{
+    std::vector<std::string> notes;
+    if (wanted.dcbx && wanted.dcbx->host && present.dcbx && !present.dcbx->host) {
+        notes.emplace_back("DCBX goes to host mode, so the settings of the switch no longer apply");
+    }
+    if (dcb::trusts_dscp(wanted) && !dcb::trusts_dscp(present)) {
+        notes.emplace_back(
+            "from then on the port takes the priority of a packet from its DSCP, and no longer from its VLAN tag");
+    }
+    return notes;
 }
 
 }    // namespace rdmaqos::port_classes

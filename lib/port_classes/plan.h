@@ -26,7 +26,8 @@
 
 namespace rdmaqos::port_classes {
 
-// Congestion notification packets get a class of their own, in which no data waits before them.
+// Congestion notification packets get a class of their own, in which no data waits before them. It is strict with a
+// maximum rate of 1 % of the link, or has a weight of 1 where that cannot be: anybody can send with their DSCP.
 struct Notifications {
     std::uint8_t dscp = 48;       // that the NIC sends them with
     std::uint8_t priority = 6;    // that they have if nobody else has it
@@ -72,12 +73,16 @@ struct Plan {
     bool has_classes = false;    // something is to be written
     std::array<ClassUse, dcb::kTrafficClasses> uses;
     std::vector<Finding> findings;     // what the port cannot do; none refuses a policy
-    std::vector<std::string> notes;    // what else an administrator should know, a sentence each
+    std::vector<std::string> notes;    // what else an administrator should know, a sentence each; see notes_of_change()
 
     friend bool operator==(const Plan&, const Plan&) = default;
 };
 
 [[nodiscard]] Plan plan(const Requests& requests, const dcb::PortSettings& before, const Rules& rules,
                         const Options& options);
+
+// What else the change from one to the other means, a sentence each; nothing where it is so already.
+[[nodiscard]] std::vector<std::string> notes_of_change(const dcb::PortSettings& present,
+                                                       const dcb::PortSettings& wanted);
 
 }    // namespace rdmaqos::port_classes

@@ -18,7 +18,7 @@ namespace rdmaqos::port_classes {
 //     6      strict        unlimited                 48       congestion notifications
 [[nodiscard]] std::string render_classes(const dcb::PortSettings& before, const Plan& plan);
 
-// A line for each step: "maps DSCP 10 to priority 3; this takes the link down for about 3 s". Entries of the
+// A line for each step: "maps DSCP 10 to priority 3; this takes the link down and up". Entries of the
 // application table that are set to the same priority are one line.
 [[nodiscard]] std::string render_steps(const std::vector<Step>& steps);
 

@@ -43,6 +43,9 @@ constexpr std::array kSettingsKeys{
         "The traffic classes of Ethernet ports (DCB, ETS): not looked at, read and reported, or set as the policy "
         "asks.",
         "report"},
+    Key{"cnp-dscp", integer(1, 63),
+        "With port-classes: manage: congestion notifications (CNP), which the NIC sends with this DSCP, get a traffic "
+        "class before the others; absent: none."},
     Key{"drift-interval", between(Kind::Duration, kSecond, 24 * kHour),
         "How often elements are read back and repaired, 1s to 24h: `60s`, `5min`.", "60s"},
     Key{"leaf-reserve", integer(0, 65'535), "Leaves never given to principals.", "4"},

@@ -45,6 +45,7 @@ struct Settings {
     CapMode cap_mode = CapMode::Whole;
     Unregistered unregistered = Unregistered::Count;
     PortClassesSetting port_classes = PortClassesSetting::Report;
+    std::optional<std::uint8_t> cnp_dscp{};    // of congestion notifications; empty: they get no class of their own
     std::chrono::milliseconds drift_interval{60'000};
     std::uint32_t leaf_reserve = 4;    // leaves never given to principals
     std::string socket_group;          // only root and its members may use the direct socket; empty: everybody may

@@ -63,6 +63,11 @@ void read_textfile(Context& context, const Field& field, MetricsSettings& metric
     metrics.textfile = *path;
 }
 
+void read_cnp_dscp(Context& context, const Field& field, Settings& settings)
+{
+    settings.cnp_dscp = read_integer<std::uint8_t>(context, field);
+}
+
 void read_socket_group(Context& context, const Field& field, Settings& settings)
 {
     settings.socket_group = read_text(context, field).value_or("");
@@ -94,6 +99,7 @@ constexpr std::array kSettings{
     choice<&Settings::cap_mode, keys::kCapModes>("cap-mode"),
     choice<&Settings::unregistered, keys::kUnregistered>("unregistered"),
     choice<&Settings::port_classes, keys::kPortClasses>("port-classes"),
+    Setting<Settings>{"cnp-dscp", read_cnp_dscp},
     duration<Settings, &Settings::drift_interval>("drift-interval"),
     number<Settings, &Settings::leaf_reserve>("leaf-reserve"),
     Setting<Settings>{"socket-group", read_socket_group},

@@ -514,7 +514,7 @@ def isolated_rows() -> list[Row]:
 
 
 # The DSCPs of the rows below, and the classes that ports have for them.
-BLUE, GREEN, RED, CONTROL = 26, 10, 18, 46
+BLUE, GREEN, RED, CONTROL, NOTIFICATIONS = 26, 10, 18, 46, 48
 MARKS = [f"dscp{BLUE}=1", f"dscp{GREEN}=2", f"dscp{RED}=3", f"dscp{CONTROL}=6"]
 DSCP_OF = {"heavy": BLUE, "light": GREEN, "storage": RED, "late": RED, "control": CONTROL, "plain": 0}
 
@@ -616,10 +616,11 @@ def managed_rows() -> list[Row]:
         host.ctl("disable", "--all")
         wait_until("the port is not as before", lambda: not host.device_state().get("port-classes"))
 
-    def row(name: str, policy: str, flows: list[Flow], classes: int, more: list[Phase] | None = None, link: int = 100) -> Row:
+    def row(name: str, policy: str, flows: list[Flow], classes: int, more: list[Phase] | None = None, link: int = 100,
+            settings: str = "") -> Row:
         return Row(f"isolated, managed: {name}", link, policy, flows,
                    [Phase("", when_divided(classes, nothing), Host.simulated), *(more or [])],
-                   settings="port-classes: manage\n", by_parts=True)
+                   settings="port-classes: manage\n" + settings, by_parts=True)
 
     return [
         row("70 and 30 of two processes", marked(heavy="share: 70", light="share: 30"), TWO, 3, [
@@ -644,6 +645,10 @@ def managed_rows() -> list[Row]:
             [*TWO, as_the_kernel(4)], 4),
         row("what is not in the policy", marked(heavy="share: 70", light="share: 30"),
             [*TWO, Flow("outside", queue_pairs=4, in_tree=False)], 3),
+        # Anybody can send with their DSCP.
+        row("a flood with the DSCP of congestion notifications", marked(heavy="share: 70", light="share: 30"),
+            [*TWO, Flow("outside", queue_pairs=4, in_tree=False, dscp=NOTIFICATIONS)], 4,
+            settings=f"cnp-dscp: {NOTIFICATIONS}\n"),
     ]
 
 

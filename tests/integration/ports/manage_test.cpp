@@ -98,6 +98,29 @@ protected:
     PortDaemon daemon_{shares(70, 30), kManage};
 };
 
+// Of a port as its driver has made it. These come first: no other test leaves it so on a kernel.
+class PortsUntouched : public PortsManaged {
+protected:
+    void SetUp() override
+    {
+        ASSERT_TRUE(eventually([&] { return other_.settings_if_there().has_value(); }));
+        before_ = other_.everything();
+    }
+};
+
+TEST_F(PortsUntouched, AreAsTheDriverMadeThemWhenTheDaemonLetsGo)
+{
+    const auto made = other_.settings();
+    ASSERT_TRUE(made.ets);
+    EXPECT_THAT(made.ets->traffic_class,
+                ::testing::Each(::testing::Field(&dcb::TrafficClass::selection, dcb::Selection::Vendor)));
+    EXPECT_FALSE(dcb::trusts_dscp(made));
+    daemon_.start();
+    ASSERT_TRUE(comes_to_be_asked());
+    EXPECT_EQ(daemon_.ctl("disable mlx5_0").status, 0);
+    EXPECT_TRUE(comes_to_be_as_before());
+}
+
 // ---- set, changed, left alone ----
 
 TEST_F(PortsManaged, AreSetOnceAndThenLeftAlone)

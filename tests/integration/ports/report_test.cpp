@@ -119,6 +119,32 @@ TEST_F(PortsReported, TheCommandDcbIsNamed)
     EXPECT_FALSE(run("dcb ets show dev ens7 2>/dev/null")) << "there is no such interface, here or on the host";
 }
 
+// With every dcb(8): those before 6.18 set 125 times the rate that they are given in kbit.
+TEST_F(PortsReported, TheExportedCommandsSetTheCapsOfThePolicy)
+{
+    if (!run("command -v dcb >/dev/null")) {
+        GTEST_SKIP() << "dcb (iproute2) is not installed";
+    }
+    const TempDir host;
+    host.write("etc/rdma-qos/policy.yaml", R"(version: 1
+qos-levels:
+  - {name: DEFAULT, sl: 0}
+  - {name: rpc, dscp: 26, schedule: {share: 70}}
+  - {name: bulk, dscp: 10, schedule: {share: 30, max-rate: 25Gbps}}
+)");
+    const char* sysfs = std::getenv("SYSFS_PATH");    // NOLINT(concurrency-mt-unsafe): nobody sets it
+    ASSERT_NE(sysfs, nullptr) << "the emulator has said where its devices are";
+    std::filesystem::create_directory_symlink(sysfs, host.path() / "sys");
+    const auto exported = run_ctl(host.path(), "export dcb --interface ens1");
+    ASSERT_EQ(exported.status, 0) << exported.error;
+    host.write("commands", exported.output);
+    ASSERT_TRUE(run("sh -e " + (host.path() / "commands").string())) << exported.output;
+    const auto set = other_.settings();
+    EXPECT_EQ(set.ets->traffic_class.at(dcb::class_of_dscp(set, 10)).max_rate, Bandwidth::from_gbps(25));
+    EXPECT_EQ(set.ets->traffic_class.at(dcb::class_of_dscp(set, 26)).max_rate, std::nullopt);
+    EXPECT_NE(dcb::class_of_dscp(set, 10), dcb::class_of_dscp(set, 26));
+}
+
 // The group does not tell of it, and the device is opened again.
 TEST_F(PortsReported, AResetIsNoticedAndAllIsLost)
 {

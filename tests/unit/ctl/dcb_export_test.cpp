@@ -35,13 +35,13 @@ dcb::PortSettings fresh_port()
     return port;
 }
 
-PortExport export_to(const dcb::PortSettings& before, const std::string& driver)
+PortExport export_to(const dcb::PortSettings& before, const std::string& driver, const Settings& settings = {})
 {
     const auto read = read_policy({std::make_shared<const SourceFile>(SourceFile{"policy.yaml", kPolicy})},
                                   NameService{});
     EXPECT_TRUE(read.value) << render(read.diagnostics, Colour::Off);
     return read.value
-               ? export_port(*read.value,
+               ? export_port(*read.value, settings,
                              {"mlx5_0", 1, "ens1", "0000:3b:00.0", LinkLayer::Ethernet, Bandwidth::from_gbps(100)},
                              driver, before)
                : PortExport{};
@@ -49,8 +49,17 @@ PortExport export_to(const dcb::PortSettings& before, const std::string& driver)
 
 TEST(DcbExport, PrintsAScript)
 {
-    expect_golden("ctl/export-dcb.txt", to_script(export_to(fresh_port(), "mlx5_core")));
-    expect_golden("ctl/export-dcb-ice.txt", to_script(export_to(fresh_port(), "ice")));
+    Settings settings;
+    settings.cnp_dscp = 48;
+    expect_golden("ctl/export-dcb.txt", to_script(export_to(fresh_port(), "mlx5_core", settings)));
+    expect_golden("ctl/export-dcb-ice.txt", to_script(export_to(fresh_port(), "ice", settings)));
+}
+
+TEST(DcbExport, GivesNotificationsNoClassUnlessAsked)
+{
+    const PortExport exported = export_to(fresh_port(), "mlx5_core");
+    EXPECT_THAT(to_script(exported), Not(HasSubstr("congestion notifications")));
+    EXPECT_THAT(to_script(exported), HasSubstr(" 48:0 "));
 }
 
 TEST(DcbExport, HasNoCommandsForADriverThatItDoesNotKnow)

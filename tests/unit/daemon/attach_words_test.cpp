@@ -11,6 +11,7 @@ ClassPromise of(std::size_t processes, std::size_t device_processes, bool compet
                 FairBy fair_by = FairBy::None)
 {
     ClassPromise promise;
+    promise.path = ElementPath("/rpc");
     promise.rate.share = 60;
     promise.processes = processes;
     promise.device_processes = device_processes;
@@ -33,6 +34,14 @@ ClassPromise below_a_capped_node()
 {
     ClassPromise promise = of(1, 2, false, {});
     promise.caps.push_back({ElementPath("/tenants"), Bandwidth::from_gbps(80), 2, false});
+    return promise;
+}
+
+// The daemon keeps traffic class 2 of the port for it, by the DSCP 10.
+ClassPromise on_port(ClassPromise promise, std::optional<Bandwidth> max_rate, std::optional<std::uint8_t> mark = {})
+{
+    promise.kept = KeptClass{promise.path, 2, {10}, max_rate};
+    promise.mark = mark;
     return promise;
 }
 
@@ -74,6 +83,20 @@ TEST(AttachWords, PerProcessInNumbers)
          "each of 2 processes may use the whole cap of /tenants of 80 Gbit/s"},
         {"node, divided", below_a_capped_node(), divide, true,
          "cap of /tenants 80 Gbit/s split 2 ways: 40 Gbit/s each; unused parts go to nobody"},
+        {"cap by the port", on_port(of(2, 2, false, kForty), kForty), whole, false,
+         "class cap 40 Gbit/s for all processes together by traffic class 2 of the port, for packets with DSCP 10"},
+        {"cap by the port, marked", on_port(of(2, 2, false, kForty), kForty, 10), whole, true,
+         "class cap 40 Gbit/s for all processes together by traffic class 2 of the port, for packets with DSCP 10"},
+        {"cap by the port, not marked", on_port(of(2, 2, false, kForty), kForty, 0), whole, false,
+         "class cap 40 Gbit/s for all processes together by traffic class 2 of the port, for packets with DSCP 10; "
+         "these "
+         "have 0"},
+        {"a cap that the port has not", on_port(of(2, 2, false, kForty), {}, 10), whole, false,
+         "each of 2 processes may use the whole class cap of 40 Gbit/s"},
+        {"share by the port", on_port(of(1, 2, true, {}), {}), whole, false,
+         "its share 60 against other levels by traffic class 2 of the port, for packets with DSCP 10"},
+        {"share by the port, marked", on_port(of(1, 2, true, {}), {}, 10), whole, true,
+         "its share 60 against other levels by traffic class 2 of the port, for packets with DSCP 10"},
     };
     AttachReport attach{AttachMode::PerProcess, "found out", {}};
     for (const auto& [name, promise, divided, held, words] : cases) {

@@ -366,6 +366,23 @@ TEST_F(ManagedServicePorts, ArePutBackByOtherSettings)
     }
 }
 
+TEST_F(ManagedServicePorts, HaveAClassForNotificationsWhenTheSettingsAsk)
+{
+    const auto of_notifications = [this] {
+        const auto set = ports->settings("eth0");
+        return set.ets->traffic_class.at(dcb::class_of_dscp(set, 48));
+    };
+    begin_with();
+    EXPECT_EQ(of_notifications().selection, dcb::Selection::Ets) << "with everything else";
+    settings("version: 1\nport-classes: manage\ncnp-dscp: 48\n");
+    EXPECT_TRUE(reload_now().accepted);
+    EXPECT_EQ(of_notifications().selection, dcb::Selection::Strict);
+    EXPECT_TRUE(of_notifications().max_rate);
+    settings(kManage);
+    EXPECT_TRUE(reload_now().accepted);
+    EXPECT_EQ(of_notifications().selection, dcb::Selection::Ets);
+}
+
 TEST_F(ManagedServicePorts, ArePutBackWhenTheDaemonStopsAndNotWhenItRestarts)
 {
     begin_with();

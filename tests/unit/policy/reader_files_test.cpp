@@ -28,6 +28,7 @@ attach-mode: per-process
 cap-mode: divide
 unregistered: adopt
 port-classes: off
+cnp-dscp: 63
 drift-interval: 5min
 leaf-reserve: 0
 socket-group: 4242
@@ -46,6 +47,7 @@ limits:
     expected.cap_mode = CapMode::Divide;
     expected.unregistered = Unregistered::Adopt;
     expected.port_classes = PortClassesSetting::Off;
+    expected.cnp_dscp = 63;
     expected.drift_interval = std::chrono::minutes(5);
     expected.leaf_reserve = 0;
     expected.socket_group = "4242";

@@ -39,7 +39,9 @@ std::string shown(const Case& one)
         EXPECT_FALSE(finding.is_error);
         text += to_string(finding) + "\n";
     }
-    for (const std::string& note : planned.notes) {
+    auto notes = planned.notes;
+    std::ranges::move(notes_of_change(one.before, planned.wanted), std::back_inserter(notes));
+    for (const std::string& note : notes) {
         text += "note: " + note + "\n";
     }
     return text;
@@ -184,6 +186,34 @@ TEST(PortClassesPlan, OthersAreNotStarvedAndYieldToGuarantees)
     EXPECT_THAT(planned.findings, Contains(testing::Field(&Finding::kind, FindingKind::MinRateMissed)));
     EXPECT_EQ(plan(two(), started(kMlx5), rules(kMlx5), {.others_percent = 20}).wanted.ets->traffic_class[0].weight,
               20);
+}
+
+// Every program can send with their DSCP.
+TEST(PortClassesPlan, NotificationsMayUseAHundredthOfTheLink)
+{
+    const auto of_notifications = [](std::string_view driver, Bandwidth link = gbps(100)) {
+        const Plan planned = plan(two(), started(driver), rules(driver),
+                                  {.link_speed = link, .notifications = Notifications{}});
+        for (std::size_t index = 0; index < planned.uses.size(); ++index) {
+            if (planned.uses.at(index).is_notifications) {
+                return planned.wanted.ets->traffic_class.at(index);
+            }
+        }
+        ADD_FAILURE() << driver << ": they have no class";
+        return dcb::TrafficClass{};
+    };
+    EXPECT_EQ(of_notifications(kMlx5), (dcb::TrafficClass{dcb::Selection::Strict, 0, gbps(1)}));
+    EXPECT_EQ(of_notifications("ice"), (dcb::TrafficClass{dcb::Selection::Ets, 1, {}}));
+    EXPECT_EQ(of_notifications(kMlx5, gbps(5)), (dcb::TrafficClass{dcb::Selection::Ets, 1, {}}))
+        << "100 Mbit/s is the lowest maximum rate";
+}
+
+TEST(PortClassesPlan, WhatIsSoAlreadyIsNoNewsOfAChange)
+{
+    const auto before = started(kMlx5);
+    const Plan planned = plan(two(), before, rules(kMlx5), {});
+    EXPECT_THAT(notes_of_change(before, planned.wanted), Contains(HasSubstr("from its DSCP")));
+    EXPECT_THAT(notes_of_change(planned.wanted, planned.wanted), testing::IsEmpty());
 }
 
 TEST(PortClassesPlan, NotificationsDoNotTakeALevelsDscp)

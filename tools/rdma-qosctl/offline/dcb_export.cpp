@@ -1,8 +1,8 @@
 #include "tools/rdma-qosctl/offline/dcb_export.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
-#include <variant>
 
 #include <fmt/format.h>
 
@@ -27,24 +27,19 @@ std::string commented(std::string_view text)
     return result;
 }
 
-bool sets_rates(const PortExport& port)
-{
-    return std::ranges::any_of(port.steps, [](const port_classes::Step& step) {
-        return std::holds_alternative<dcb::SetMaxRates>(step.write);
-    });
-}
-
 }    // namespace
 
-PortExport export_port(const Policy& policy, const DeviceNames& device, const std::string& driver,
-                       const dcb::PortSettings& before)
+PortExport export_port(const Policy& policy, const Settings& settings, const DeviceNames& device,
+                       const std::string& driver, const dcb::PortSettings& before)
 {
     const port_classes::Rules rules = port_classes::rules_of(dcb::find_driver(driver));
     port_classes::Options options;
     if (!device.link_speed.is_zero()) {
         options.link_speed = device.link_speed;
     }
-    options.notifications = port_classes::Notifications{};
+    if (settings.cnp_dscp) {
+        options.notifications = port_classes::Notifications{*settings.cnp_dscp};
+    }
     PortExport port{device.netdev, before, {}, {}};
     port.plan = port_classes::plan(port_class_requests(policy, device, options.link_speed), before, rules, options);
     port.steps = port_classes::difference(before, port.plan.wanted, rules);
@@ -58,17 +53,15 @@ std::string to_script(const PortExport& port)
     for (const Finding& finding : port.plan.findings) {
         text += commented(to_string(finding));
     }
-    for (const std::string& note : port.plan.notes) {
+    auto notes = port.plan.notes;
+    std::ranges::move(port_classes::notes_of_change(port.before, port.plan.wanted), std::back_inserter(notes));
+    for (const std::string& note : notes) {
         text += commented("note: " + note);
     }
     if (port.steps.empty()) {
         return text + "# nothing to set\n";
     }
     text += "#\n" + commented(port_classes::render_steps(port.steps));
-    if (sets_rates(port)) {
-        text += "# dcb of iproute2 before the end of 2025 sets another maximum rate than it is given, and shows it "
-                "wrongly:\n# compare with `rdma-qosctl devices`\n";
-    }
     for (const std::string& command : port_classes::dcb_commands(port.interface, port.steps)) {
         text += command + "\n";
     }

@@ -9,6 +9,7 @@
 #include "lib/port_classes/steps.h"
 #include "policy/model/device_selector.h"
 #include "policy/model/policy.h"
+#include "policy/model/settings.h"
 
 namespace rdmaqos::ctl {
 
@@ -20,8 +21,8 @@ struct PortExport {
 };
 
 // `driver`: of the interface, "mlx5_core".
-[[nodiscard]] PortExport export_port(const Policy& policy, const DeviceNames& device, const std::string& driver,
-                                     const dcb::PortSettings& before);
+[[nodiscard]] PortExport export_port(const Policy& policy, const Settings& settings, const DeviceNames& device,
+                                     const std::string& driver, const dcb::PortSettings& before);
 
 // A script of dcb(8), with comments: what each class is for, what the port cannot do, what each step disturbs.
 [[nodiscard]] std::string to_script(const PortExport& port);

@@ -144,6 +144,7 @@ std::string no_port(const std::string& interface)
 Result<ExitStatus> export_dcb(const Context& context, const ExportDcbOptions& options)
 {
     const auto policy = TRY(require_policy(options.files, context.root));
+    const auto settings = load_settings(context.root);
     dcb::KernelTransport kernel;
     Json ports = Json::array();
     std::string text;
@@ -153,12 +154,13 @@ Result<ExitStatus> export_dcb(const Context& context, const ExportDcbOptions& op
         if (!options.interface.empty() && port.name != options.interface) {
             continue;
         }
-        const auto settings = dcb::read_port(kernel, port.name);
-        if (!settings) {
-            unread.push_back(fmt::format("{}: {}", port.name, to_string(settings.error())));
+        const auto before = dcb::read_port(kernel, port.name);
+        if (!before) {
+            unread.push_back(fmt::format("{}: {}", port.name, to_string(before.error())));
             continue;
         }
-        const PortExport exported = export_port(*policy, names_of_port(found), port.driver, *settings);
+        const PortExport exported = export_port(*policy, settings.value ? *settings.value : Settings{},
+                                                names_of_port(found), port.driver, *before);
         text += (text.empty() ? "" : "\n") + to_script(exported);
         ports.push_back({{"interface", port.name},
                          {"commands", port_classes::dcb_commands(port.name, exported.steps)},

@@ -109,8 +109,15 @@ void find_in_state(const DeviceView& device, std::vector<Problem>& problems)
              "`rdma-qosctl devices` says what holds of each class; `cap-mode: divide` in rdma-qosd.yaml "
              "keeps class caps"});
     } else if (device.attach_mode == "none") {
-        problems.push_back({false, fmt::format("{} cannot attach queue pairs: no class is enforced", key),
-                            "only service level, traffic class and pacing apply here"});
+        problems.push_back(
+            has_kept_classes(device)
+                ? Problem{false,
+                          fmt::format("{} cannot attach queue pairs: shares and caps hold between the traffic classes "
+                                      "of {}, and not within one of them",
+                                      key, device.port_classes.netdev),
+                          "each level's packets need its DSCP: `rdma-qosctl levels` counts those that have another"}
+                : Problem{false, fmt::format("{} cannot attach queue pairs: no class is enforced", key),
+                          "only service level, traffic class and pacing apply here"});
     }
 }
 
