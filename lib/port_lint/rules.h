@@ -60,6 +60,11 @@ void check_alike(std::span<const Interface> host, Findings& findings);
 [[nodiscard]] std::optional<std::uint8_t> cnp_priority(const Interface& port);
 // What carries a level's packets where they should be: the first lossless priority, else one named `PRIORITY`.
 [[nodiscard]] std::string suggested_priority(const Interface& port);
+// Whether the application table has an entry of this DSCP.
+[[nodiscard]] bool has_entry(const Interface& port, std::uint8_t dscp);
+// Gives a DSCP this priority ("3", or "PRIORITY"), whatever the driver does with an entry that it has: where both would
+// stay the higher counts, so the old one goes; ice takes the new one only after that.
+[[nodiscard]] std::string command_that_maps(const Interface& port, std::uint8_t dscp, const std::string& priority);
 [[nodiscard]] std::string command_for_default_tos(const Interface& port, std::uint8_t tos);
 // NVIDIA's cards do this; other vendors do not say.
 inline constexpr const char* kPfcCaution = "setting PFC may take the link down and up";

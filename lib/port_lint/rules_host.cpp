@@ -206,6 +206,7 @@ void check_other_ends(const Interface& port, Findings& findings)
         for (const auto& [dscp, levels] : unlike) {
             const std::uint8_t here = priority_of(port, *levels.front());
             const std::uint8_t there = priority_of(other, *levels.front());
+            const bool sets_pfc = here == there;
             findings.push_back(
                 {.traffic_class = class_of_priority(port, here),
                  .levels = names_of(levels),
@@ -214,13 +215,13 @@ void check_other_ends(const Interface& port, Findings& findings)
                                      is_lossless(other, there) ? "the lossless " : "", there, end.name),
                  .why = fmt::format("packets of {} get another service in one direction than in the other",
                                     in_words(names_of(levels))),
-                 .command = here != there
-                                ? fmt::format("dcb app replace dev {} dscp-prio {}:{}", port.name, dscp, there)
-                                : fmt::format("dcb pfc set dev {} prio-pfc {}:{}", port.name, here,
-                                              is_lossless(port, here) ? "off" : "on"),
-                 .caution = is_lossless(port, here) && !is_lossless(other, there)
-                                ? "or set the other end as this one, which is lossless; and the switches between them"
-                                : "or set the other end as this one; and the switches between them"});
+                 .command = sets_pfc ? fmt::format("dcb pfc set dev {} prio-pfc {}:{}", port.name, here,
+                                                   is_lossless(port, here) ? "off" : "on")
+                                     : command_that_maps(port, dscp, fmt::format("{}", there)),
+                 .caution = fmt::format("{}or set the other end as this one{}; and the switches between them",
+                                        sets_pfc ? std::string(kPfcCaution) + "; " : "",
+                                        is_lossless(port, here) && !is_lossless(other, there) ? ", which is lossless"
+                                                                                              : "")});
         }
     }
 }

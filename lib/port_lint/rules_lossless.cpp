@@ -22,6 +22,15 @@ std::vector<std::uint8_t> lossless_priorities(const Interface& port)
     return priorities;
 }
 
+std::string command_that_ends_pfc(const Interface& port, const std::vector<std::uint8_t>& priorities)
+{
+    std::string off;
+    for (const std::uint8_t priority : priorities) {
+        off += fmt::format(" {}:off", priority);
+    }
+    return fmt::format("dcb pfc set dev {} prio-pfc{}", port.name, off);
+}
+
 }    // namespace
 
 void check_cnp_lossless(const Interface& port, Findings& findings)
@@ -30,15 +39,14 @@ void check_cnp_lossless(const Interface& port, Findings& findings)
     if (!priority || !is_lossless(port, *priority)) {
         return;
     }
-    findings.push_back(
-        {.traffic_class = class_of_priority(port, *priority),
-         .what = fmt::format("congestion notifications (CNP) of {} have the lossless priority {}", port.name,
-                             *priority),
-         .why = "a pause stops them when they are needed, and the congestion that they report spreads",
-         .command = dcb::trusts_dscp(port.settings)
-                        ? fmt::format("dcb app replace dev {} dscp-prio {}:6", port.name, *port.rdma.notifications.dscp)
-                        : fmt::format("echo 6 >/sys/class/net/{}/ecn/roce_np/cnp_802p_prio", port.name),
-         .caution = "priority 6 must not be lossless"});
+    findings.push_back({.traffic_class = class_of_priority(port, *priority),
+                        .what = fmt::format("congestion notifications (CNP) of {} have the lossless priority {}",
+                                            port.name, *priority),
+                        .why = "a pause stops them when they are needed, and the congestion that they report spreads",
+                        .command = dcb::trusts_dscp(port.settings)
+                                       ? command_that_maps(port, *port.rdma.notifications.dscp, "6")
+                                       : fmt::format("echo 6 >/sys/class/net/{}/ecn/roce_np/cnp_802p_prio", port.name),
+                        .caution = "priority 6 must not be lossless"});
 }
 
 void check_unused_pfc(const Interface& port, Findings& findings)
@@ -60,14 +68,26 @@ void check_unused_pfc(const Interface& port, Findings& findings)
     if (unused.empty()) {
         return;
     }
-    findings.push_back({.levels = names_of(marked),
-                        .what = fmt::format("PFC makes {} of {} lossless, which no level's packets have",
-                                            priorities_in_words(unused), port.name),
-                        .why = unused.size() == all
-                                   ? fmt::format("packets of {} can be dropped", in_words(names_of(marked)))
-                                   : "other traffic that gets there can pause this host and its switch port",
-                        .command = fmt::format("dcb app add dev {} dscp-prio {}:{}", port.name,
-                                               dscp_of(*marked.front()->traffic_class), unused.front())});
+    const bool nothing_is_used = unused.size() == all;
+    Finding finding{.levels = names_of(marked),
+                    .what = fmt::format("PFC makes {} of {} lossless, which no level's packets have",
+                                        priorities_in_words(unused), port.name),
+                    .why = nothing_is_used ? fmt::format("packets of {} can be dropped", in_words(names_of(marked)))
+                                           : "other traffic that gets there can pause this host and its switch port"};
+    // A level whose packets have no priority may be what it is for. One that has its own keeps it, unless nothing else
+    // of the policy is lossless.
+    const auto lost = std::ranges::find_if(
+        marked, [&](const Level* level) { return !has_entry(port, dscp_of(*level->traffic_class)); });
+    if (nothing_is_used || lost != marked.end()) {
+        const Level& level = lost != marked.end() ? **lost : *marked.front();
+        finding.command = command_that_maps(port, dscp_of(*level.traffic_class), fmt::format("{}", unused.front()));
+        finding.caution = fmt::format("if level {} is not meant to be lossless: `{}`, and {}", level.name,
+                                      command_that_ends_pfc(port, unused), kPfcCaution);
+    } else {
+        finding.command = command_that_ends_pfc(port, unused);
+        finding.caution = kPfcCaution;
+    }
+    findings.push_back(std::move(finding));
 }
 
 void check_mixed_class(const Interface& port, Findings& findings)

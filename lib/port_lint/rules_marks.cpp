@@ -20,13 +20,6 @@ std::set<std::uint8_t> dscps_of(const std::vector<const Level*>& levels)
     return dscps;
 }
 
-bool has_entry(const Interface& port, std::uint8_t dscp)
-{
-    return std::ranges::any_of(port.settings.apps, [dscp](const dcb::AppEntry& entry) {
-        return entry.selector == dcb::Selector::Dscp && entry.protocol == dscp;
-    });
-}
-
 // Only the first gets the priority that is suggested: levels with one priority would be in one traffic class.
 std::string command_that_maps(const Interface& port, const std::set<std::uint8_t>& dscps)
 {
@@ -108,8 +101,7 @@ void check_cnp_class(const Interface& port, Findings& findings)
                                            port.name, *priority, traffic_class),
          .why = fmt::format("they wait behind {} in the same traffic class, so that senders slow down too late", who),
          .command = dcb::trusts_dscp(port.settings)
-                        ? fmt::format("dcb app {} dev {} dscp-prio {}:6", is_unmapped ? "add" : "replace", port.name,
-                                      *cnp.dscp)
+                        ? command_that_maps(port, *cnp.dscp, "6")
                         : fmt::format("echo 6 >/sys/class/net/{}/ecn/roce_np/cnp_802p_prio", port.name),
          .caution = "priority 6 must be in a traffic class without data: `dcb ets show dev " + port.name + "`"});
 }

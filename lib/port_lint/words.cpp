@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/dcb/driver.h"
 #include "lib/port_lint/rules.h"
 
 namespace rdmaqos::port_lint {
@@ -66,6 +67,32 @@ std::string suggested_priority(const Interface& port)
         }
     }
     return "PRIORITY";
+}
+
+bool has_entry(const Interface& port, std::uint8_t dscp)
+{
+    return std::ranges::any_of(port.settings.apps, [dscp](const dcb::AppEntry& entry) {
+        return entry.selector == dcb::Selector::Dscp && entry.protocol == dscp;
+    });
+}
+
+std::string command_that_maps(const Interface& port, std::uint8_t dscp, const std::string& priority)
+{
+    if (!has_entry(port, dscp)) {
+        return fmt::format("dcb app add dev {} dscp-prio {}:{}", port.name, dscp, priority);
+    }
+    const dcb::Driver* driver = dcb::find_driver(port.driver);
+    if (driver == nullptr || !driver->delete_before_remap) {
+        return fmt::format("dcb app replace dev {} dscp-prio {}:{}", port.name, dscp, priority);
+    }
+    std::string old;
+    for (const dcb::AppEntry& entry : port.settings.apps) {
+        if (entry.selector == dcb::Selector::Dscp && entry.protocol == dscp) {
+            old += fmt::format(" {}:{}", dscp, entry.priority);
+        }
+    }
+    return fmt::format("dcb app del dev {0} dscp-prio{1} && dcb app add dev {0} dscp-prio {2}:{3}", port.name, old,
+                       dscp, priority);
 }
 
 std::string command_for_default_tos(const Interface& port, std::uint8_t tos)

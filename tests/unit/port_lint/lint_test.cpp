@@ -57,7 +57,7 @@ const Case kCases[] = {
      "dcb app replace dev eth0 dscp-prio 48:6",
      [](Interface& port) { port.rdma.notifications.priority = 3; }},    // of VLAN tags, which nobody looks at
     {"pfc-unused", [](Interface& port) { port.settings.pfc->lossless[5] = true; },
-     "PFC makes priority 5 of eth0 lossless, which no level's packets have", "dcb app add dev eth0 dscp-prio 26:5",
+     "PFC makes priority 5 of eth0 lossless, which no level's packets have", "dcb pfc set dev eth0 prio-pfc 5:off",
      [](Interface& port) {
          port.settings.pfc->lossless[5] = true;
          port.settings.apps.push_back({dcb::Selector::Dscp, 40, 5});
@@ -192,6 +192,55 @@ TEST(PortLint, FindsWhatBreaksARuleAndNotWhatKeepsIt)
         std::vector<Interface> kept{healthy_port()};
         each.keeps(kept.front());
         EXPECT_THAT(of_rule(lint(kept), each.rule), IsEmpty()) << each.rule;
+    }
+}
+
+Finding only_finding(const std::vector<Interface>& host, std::string_view rule)
+{
+    const auto findings = of_rule(lint(host), rule);
+    EXPECT_EQ(findings.size(), 1U) << rule;
+    return findings.empty() ? Finding{} : findings.front();
+}
+
+// A mend that moves a level out of the lossless priority that it has would be worse than what it mends.
+TEST(PortLint, APriorityThatNobodyUsesIsMadeLossyUnlessALevelIsMeantForIt)
+{
+    std::vector<Interface> host{healthy_port()};
+    Interface& port = host.front();
+    port.settings.pfc->lossless[5] = true;
+    port.settings.pfc->lossless[7] = true;
+    Finding finding = only_finding(host, "pfc-unused");
+    EXPECT_EQ(finding.command, "dcb pfc set dev eth0 prio-pfc 5:off 7:off");
+    EXPECT_THAT(finding.caution, HasSubstr("may take the link down"));
+
+    port.settings.apps.erase(port.settings.apps.begin() + 1);    // of bulk
+    finding = only_finding(host, "pfc-unused");
+    EXPECT_EQ(finding.command, "dcb app add dev eth0 dscp-prio 34:5") << "it has no other";
+    EXPECT_THAT(finding.caution, AllOf(HasSubstr("if level bulk is not meant to be lossless"), HasSubstr("5:off 7:off"),
+                                       HasSubstr("may take the link down")));
+
+    port = healthy_port();
+    port.settings.pfc = dcb::Pfc{8, {false, false, false, false, false, true, false, false}};
+    finding = only_finding(host, "pfc-unused");
+    EXPECT_THAT(finding.why, HasSubstr("packets of levels rpc and bulk can be dropped"));
+    EXPECT_EQ(finding.command, "dcb app replace dev eth0 dscp-prio 26:5") << "where both stay, the higher counts";
+    port.driver = "ice";
+    EXPECT_EQ(only_finding(host, "pfc-unused").command,
+              "dcb app del dev eth0 dscp-prio 26:3 && dcb app add dev eth0 dscp-prio 26:5");
+}
+
+TEST(PortLint, EachCommandThatSetsPfcSaysWhatItDoesToTheLink)
+{
+    for (const Case& each : kCases) {
+        std::vector<Interface> host(3, healthy_port());
+        host[1].name = "eth1";
+        host[2].name = "eth2";
+        each.breaks(host.front());
+        for (const Finding& finding : lint(host)) {
+            if (finding.command.find("dcb pfc set") != std::string::npos) {
+                EXPECT_THAT(finding.caution, HasSubstr("may take the link down and up")) << finding.rule;
+            }
+        }
     }
 }
 
