@@ -61,17 +61,172 @@ Bandwidth part_of(Bandwidth whole, unsigned percent)
     return Bandwidth::from_kbps(whole.kbps() / 100 * percent);
 }
 
-// With ETS: the part that its weight gives it while all others send; a strict class goes first.
-std::optional<Bandwidth> guaranteed(const dcb::Ets& ets, std::uint8_t traffic_class, Bandwidth link)
+// Whether packets can be in it: a class that no priority is in takes nothing.
+bool is_in_use(const dcb::Ets& ets, std::size_t traffic_class)
 {
-    const dcb::TrafficClass& of = ets.traffic_class[traffic_class];
-    return of.selection == dcb::Selection::Ets ? std::optional(part_of(link, of.weight)) : std::nullopt;
+    return std::ranges::find(ets.class_of_priority, traffic_class) != ets.class_of_priority.end();
 }
 
-std::string command_for_weight(const Interface& port, std::uint8_t traffic_class, Bandwidth rate)
+// Of congestion notifications where nobody can read it: NICs have it so unless somebody changes it.
+constexpr std::uint8_t kUsualNotificationDscp = 48;
+
+std::optional<std::uint8_t> probable_cnp_priority(const Interface& port)
 {
-    const std::uint64_t percent = (rate.kbps() * 100 + port.link_speed->kbps() - 1) / port.link_speed->kbps();
-    return fmt::format("dcb ets set dev {} tc-bw {}:{}", port.name, traffic_class, percent);
+    const auto known = cnp_priority(port);
+    return known || !has_entry(port, kUsualNotificationDscp)
+               ? known
+               : std::optional(dcb::priority_of_dscp(port.settings, kUsualNotificationDscp));
+}
+
+// Congestion notifications take next to nothing of a link, and are meant to go first.
+bool is_for_notifications(const Interface& port, std::size_t traffic_class)
+{
+    const auto priority = probable_cnp_priority(port);
+    const auto& classes = port.settings.ets->class_of_priority;
+    return priority && classes[*priority] == traffic_class && std::ranges::count(classes, traffic_class) == 1 &&
+           std::ranges::none_of(port.levels, [&](const Level& level) { return priority_of(port, level) == *priority; });
+}
+
+// Whether the policy says that all in it go before others: then nobody is surprised.
+bool is_meant_to_be_strict(const Interface& port, std::uint8_t traffic_class)
+{
+    bool found = false;
+    for (const Level& level : port.levels) {
+        if (class_of_priority(port, priority_of(port, level)) != traffic_class) {
+            continue;
+        }
+        const RootChild* child = child_of(port, level);
+        if (child == nullptr || !child->is_strict) {
+            return false;
+        }
+        found = true;
+    }
+    return found;
+}
+
+// A strict class that can take all of the link, and that nobody means to.
+bool can_take_all(const Interface& port, std::uint8_t traffic_class)
+{
+    const dcb::TrafficClass& of = port.settings.ets->traffic_class[traffic_class];
+    return of.selection == dcb::Selection::Strict && !of.max_rate && is_in_use(*port.settings.ets, traffic_class) &&
+           !is_for_notifications(port, traffic_class) && !is_meant_to_be_strict(port, traffic_class);
+}
+
+// What strict classes can take before a class: all that are in use for one with ETS, and those above for a strict one.
+struct GoesFirst {
+    Bandwidth capped;                        // by their maximum rates together
+    std::optional<std::uint8_t> without;     // the highest that has none: it can take all
+    std::vector<std::uint8_t> with_rates;    // from the lowest
+};
+
+GoesFirst before(const Interface& port, std::uint8_t traffic_class)
+{
+    const dcb::Ets& ets = *port.settings.ets;
+    const bool is_strict = ets.traffic_class[traffic_class].selection == dcb::Selection::Strict;
+    GoesFirst first;
+    for (std::uint8_t other = 0; other < dcb::kTrafficClasses; ++other) {
+        const dcb::TrafficClass& each = ets.traffic_class[other];
+        if (other == traffic_class || (is_strict && other < traffic_class)) {
+            continue;
+        }
+        if (can_take_all(port, other)) {
+            first.without = other;
+        } else if (each.selection == dcb::Selection::Strict && each.max_rate && is_in_use(ets, other) &&
+                   !is_for_notifications(port, other)) {
+            first.capped = first.capped + *each.max_rate;
+            first.with_rates.push_back(other);
+        }
+    }
+    return first;
+}
+
+Bandwidth less(Bandwidth from, Bandwidth by)
+{
+    return Bandwidth::from_kbps(from.kbps() - std::min(from.kbps(), by.kbps()));
+}
+
+Bandwidth left_by(const GoesFirst& first, Bandwidth link)
+{
+    return first.without ? Bandwidth{} : less(link, first.capped);
+}
+
+// What is there for a class while all others send; empty: nobody knows (credits, the vendor's way).
+std::optional<Bandwidth> guaranteed(const dcb::TrafficClass& traffic_class, Bandwidth left)
+{
+    switch (traffic_class.selection) {
+    case dcb::Selection::Ets:
+        return part_of(left, traffic_class.weight);
+    case dcb::Selection::Strict:
+        return left;
+    case dcb::Selection::CreditBasedShaper:
+    case dcb::Selection::Vendor:
+        break;
+    }
+    return std::nullopt;
+}
+
+// "traffic class 6", "traffic classes 5 and 6"
+std::string classes_in_words(const std::vector<std::uint8_t>& classes)
+{
+    std::vector<std::string> words;
+    for (const std::uint8_t each : classes) {
+        words.push_back(fmt::format("{}", each));
+    }
+    return fmt::format("traffic class{} {}", classes.size() == 1 ? "" : "es", listed(words));
+}
+
+std::string what_a_class_gets(const Interface& port, std::uint8_t traffic_class, const GoesFirst& first,
+                              Bandwidth given)
+{
+    const dcb::TrafficClass& of = port.settings.ets->traffic_class[traffic_class];
+    const std::string link = to_string(*port.link_speed);
+    if (first.without) {
+        return fmt::format("traffic class {} of {} is left nothing while strict traffic class {}, which has no maximum "
+                           "rate, sends all it can",
+                           traffic_class, port.name, *first.without);
+    }
+    const std::string left = first.with_rates.empty() ? link
+                                                      : fmt::format("the {} that strict {} can leave of {}",
+                                                                    to_string(left_by(first, *port.link_speed)),
+                                                                    classes_in_words(first.with_rates), link);
+    if (of.selection == dcb::Selection::Strict) {
+        return fmt::format("traffic class {} of {} gets {}", traffic_class, port.name, left);
+    }
+    return fmt::format("ETS gives traffic class {} of {} {} % of {}, which is {}", traffic_class, port.name, of.weight,
+                       left, to_string(given));
+}
+
+constexpr const char* kSumCaution = "the weights of all traffic classes must sum to 100";
+
+// Makes a strict class one among others.
+std::string command_that_ends_strict(const Interface& port, std::uint8_t traffic_class)
+{
+    return fmt::format("dcb ets set dev {0} tc-tsa {1}:ets tc-bw {1}:PERCENT", port.name, traffic_class);
+}
+
+struct Mend {
+    std::string command;
+    std::string caution;
+};
+
+// A larger weight, if one is enough; else less for those that go first.
+Mend mend_for_min_rate(const Interface& port, std::uint8_t traffic_class, const GoesFirst& first, Bandwidth wanted)
+{
+    if (first.without) {
+        return {command_that_ends_strict(port, *first.without), kSumCaution};
+    }
+    const Bandwidth left = left_by(first, *port.link_speed);
+    if (wanted <= left) {    // so it is with ETS
+        const std::uint64_t percent = (wanted.kbps() * 100 + left.kbps() - 1) / left.kbps();
+        return {fmt::format("dcb ets set dev {} tc-bw {}:{}", port.name, traffic_class, percent),
+                std::string(kSumCaution) + ": give others less"};
+    }
+    if (first.with_rates.empty()) {
+        return {"rdma-qosctl edit", "the policy promises more than the link has"};
+    }
+    return {fmt::format("dcb maxrate set dev {} tc-maxrate {}:RATE", port.name, first.with_rates.front()),
+            fmt::format("strict {} may take {} of the link, at most", classes_in_words(first.with_rates),
+                        to_string(less(*port.link_speed, wanted)))};
 }
 
 }    // namespace
@@ -83,20 +238,20 @@ void check_min_rates(const Interface& port, Findings& findings)
     }
     for (const auto& [traffic_class, there] : by_class(port)) {
         const Bandwidth wanted = promised(there);
-        const auto given = guaranteed(*port.settings.ets, traffic_class, *port.link_speed);
+        const GoesFirst first = before(port, traffic_class);
+        const auto given = guaranteed(port.settings.ets->traffic_class[traffic_class],
+                                      left_by(first, *port.link_speed));
         if (!given || *given >= wanted) {
             continue;
         }
-        findings.push_back(
-            {.traffic_class = traffic_class,
-             .levels = names_of(there.levels),
-             .what = fmt::format("ETS gives traffic class {} of {} {} % of {}, which is {}", traffic_class, port.name,
-                                 port.settings.ets->traffic_class[traffic_class].weight, to_string(*port.link_speed),
-                                 to_string(*given)),
-             .why = fmt::format("{} {} promised {} (min-rate)", in_words(names_of(there.levels)),
-                                there.levels.size() == 1 ? "is" : "are", to_string(wanted)),
-             .command = command_for_weight(port, traffic_class, wanted),
-             .caution = "the weights of all traffic classes must sum to 100: give others less"});
+        Mend mend = mend_for_min_rate(port, traffic_class, first, wanted);
+        findings.push_back({.traffic_class = traffic_class,
+                            .levels = names_of(there.levels),
+                            .what = what_a_class_gets(port, traffic_class, first, *given),
+                            .why = fmt::format("{} {} promised {} (min-rate)", in_words(names_of(there.levels)),
+                                               there.levels.size() == 1 ? "is" : "are", to_string(wanted)),
+                            .command = std::move(mend.command),
+                            .caution = std::move(mend.caution)});
     }
 }
 
@@ -173,8 +328,8 @@ void check_strict(const Interface& port, Findings& findings)
     }
     const dcb::Ets& ets = *port.settings.ets;
     const auto classes = by_class(port);
-    for (const auto& [above, first] : classes) {
-        if (ets.traffic_class[above].selection != dcb::Selection::Strict || ets.traffic_class[above].max_rate) {
+    for (std::uint8_t above = 0; above < dcb::kTrafficClasses; ++above) {
+        if (!can_take_all(port, above)) {
             continue;
         }
         std::vector<std::string> behind;
@@ -189,15 +344,33 @@ void check_strict(const Interface& port, Findings& findings)
         if (behind.empty()) {
             continue;
         }
+        std::vector<const Level*> inside;
+        for (const Level& level : port.levels) {
+            if (class_of_priority(port, priority_of(port, level)) == above) {
+                inside.push_back(&level);
+            }
+        }
+        std::vector<std::uint8_t> priorities;
+        for (std::uint8_t priority = 0; priority < dcb::kPriorities; ++priority) {
+            if (ets.class_of_priority[priority] == above) {
+                priorities.push_back(priority);
+            }
+        }
         findings.push_back(
             {.traffic_class = above,
-             .levels = names_of(first.levels),
-             .what = fmt::format("traffic class {} of {} is strict, with {} in it", above, port.name,
-                                 in_words(names_of(first.levels))),
+             .levels = names_of(inside),
+             .what = inside.empty() ? fmt::format("traffic class {} of {} is strict, with {} and no level in it", above,
+                                                  port.name, priorities_in_words(priorities))
+                                    : fmt::format("traffic class {} of {} is strict, with {} in it", above, port.name,
+                                                  in_words(names_of(inside))),
              .why = fmt::format("it goes before {}, and can take all of the link, whatever shares the policy gives",
                                 in_words(behind)),
-             .command = fmt::format("dcb ets set dev {} tc-tsa {}:ets tc-bw {}:PERCENT", port.name, above, above),
-             .caution = "the weights of all traffic classes must sum to 100"});
+             .command = command_that_ends_strict(port, above),
+             .caution = port.settings.has_max_rates
+                            ? fmt::format("{}; or let it go first, with a maximum rate: `dcb maxrate set dev {} "
+                                          "tc-maxrate {}:RATE`",
+                                          kSumCaution, port.name, above)
+                            : kSumCaution});
     }
 }
 

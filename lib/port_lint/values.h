@@ -21,6 +21,7 @@ struct RootChild {
     std::optional<std::uint32_t> share;    // empty: the device's default
     std::optional<Bandwidth> min_rate;
     std::optional<Bandwidth> max_rate;
+    bool is_strict = false;    // it goes before others (`strict: true`)
 };
 
 // A level of the policy that concerns this port: packets of its queue pairs have its traffic class.

@@ -69,6 +69,7 @@ qos-levels:
   - {name: DEFAULT}
   - {name: rpc, dscp: 26, schedule: {parent: tenants, max-rate: 25%}}
   - {name: bulk, dscp: 34, schedule: {share: 30}}
+  - {name: control, dscp: 46, schedule: {strict: true}}
   - {name: marked, dscp: 10}
   - {name: elsewhere, dscp: 12, devices: [mlx5_9], schedule: {share: 5}}
 )"})},
@@ -79,8 +80,8 @@ qos-levels:
     set_demands(port, *read.value, {"mlx5_0", 1, "eth0", "", LinkLayer::Ethernet, *port.link_speed});
     std::string text;
     for (const auto& child : port.root_children) {
-        text += fmt::format("{} {} {}\n", child.name, child.share.value_or(0),
-                            child.max_rate ? to_string(*child.max_rate) : "-");
+        text += fmt::format("{} {} {}{}\n", child.name, child.share.value_or(0),
+                            child.max_rate ? to_string(*child.max_rate) : "-", child.is_strict ? " strict" : "");
     }
     for (const auto& level : port.levels) {
         text += fmt::format("{} {} below {} {}\n", level.name, level.traffic_class.value_or(0),
@@ -89,8 +90,10 @@ qos-levels:
     }
     EXPECT_EQ(text, "tenants 70 80 Gbit/s\n"
                     "bulk 30 -\n"
+                    "control 0 - strict\n"
                     "rpc 104 below tenants 20 Gbit/s\n"
                     "bulk 136 below bulk -\n"
+                    "control 184 below control -\n"
                     "marked 40 below nothing -\n");
 }
 

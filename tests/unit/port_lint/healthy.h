@@ -35,7 +35,8 @@ inline Interface healthy_port()
                                .are_sent = OfPriority<bool>{true, true, true, true, true, true, true, true},
                                .are_obeyed = OfPriority<bool>{true, true, true, true, true, true, true, true}};
     port.rdma.sent = SentBytes{{1000, 0, 0, 90'000, 4000, 0, 10, 0}, 90'010};
-    port.root_children = {{"rpc", 50, Bandwidth::from_gbps(40), {}}, {"bulk", 30, {}, Bandwidth::from_gbps(80)}};
+    port.root_children = {{"rpc", 50, Bandwidth::from_gbps(40), {}, false},
+                          {"bulk", 30, {}, Bandwidth::from_gbps(80), false}};
     port.levels = {{"rpc", 104, "rpc", Bandwidth::from_gbps(40), {}}, {"bulk", 136, "bulk", {}, {}}};
     return port;
 }

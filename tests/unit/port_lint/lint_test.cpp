@@ -229,6 +229,80 @@ TEST(PortLint, APriorityThatNobodyUsesIsMadeLossyUnlessALevelIsMeantForIt)
               "dcb app del dev eth0 dscp-prio 26:3 && dcb app add dev eth0 dscp-prio 26:5");
 }
 
+// bulk's class strict, and rpc (min-rate 40 Gbit/s) with all the weight there is.
+std::vector<Interface> host_with_strict_bulk(std::optional<Bandwidth> max_rate)
+{
+    std::vector<Interface> host{healthy_port()};
+    dcb::Ets& ets = *host.front().settings.ets;
+    ets.traffic_class[0] = weighted(30);
+    ets.traffic_class[3] = weighted(70);
+    ets.traffic_class[4] = {dcb::Selection::Strict, 0, max_rate};
+    return host;
+}
+
+TEST(PortLint, AMinRateIsOfWhatStrictClassesLeave)
+{
+    std::vector<Interface> host = host_with_strict_bulk(Bandwidth::from_gbps(50));
+    Finding finding = only_finding(host, "min-rate");
+    EXPECT_EQ(finding.what, "ETS gives traffic class 3 of eth0 70 % of the 50 Gbit/s that strict traffic class 4 can "
+                            "leave of 100 Gbit/s, which is 35 Gbit/s");
+    EXPECT_EQ(finding.command, "dcb ets set dev eth0 tc-bw 3:80") << "which is 40 of 50 Gbit/s";
+
+    host = host_with_strict_bulk(Bandwidth::from_gbps(40));
+    EXPECT_THAT(of_rule(lint(host), "min-rate"), IsEmpty()) << "70 % of 60 Gbit/s";
+    host.front().settings.ets->class_of_priority[7] = 7;    // a strict class without a level
+    host.front().settings.ets->traffic_class[7].max_rate = Bandwidth::from_gbps(30);
+    finding = only_finding(host, "min-rate");
+    EXPECT_THAT(finding.what, HasSubstr("the 30 Gbit/s that strict traffic classes 4 and 7 can leave"));
+    EXPECT_EQ(finding.command, "dcb maxrate set dev eth0 tc-maxrate 4:RATE") << "no weight is enough";
+    EXPECT_EQ(finding.caution, "strict traffic classes 4 and 7 may take 60 Gbit/s of the link, at most");
+
+    host = host_with_strict_bulk({});
+    finding = only_finding(host, "min-rate");
+    EXPECT_EQ(finding.what,
+              "traffic class 3 of eth0 is left nothing while strict traffic class 4, which has no maximum "
+              "rate, sends all it can");
+    EXPECT_EQ(finding.command, "dcb ets set dev eth0 tc-tsa 4:ets tc-bw 4:PERCENT");
+    host.front().root_children[1].is_strict = true;
+    EXPECT_THAT(lint(host), IsEmpty()) << "the policy says so";
+}
+
+TEST(PortLint, AStrictClassWaitsForThoseAboveIt)
+{
+    std::vector<Interface> host = host_with_strict_bulk(Bandwidth::from_gbps(70));
+    Interface& port = host.front();
+    port.settings.ets->traffic_class[3] = {dcb::Selection::Strict, 0, {}};
+    EXPECT_EQ(only_finding(host, "min-rate").what,
+              "traffic class 3 of eth0 gets the 30 Gbit/s that strict traffic class 4 can leave of 100 Gbit/s");
+    port.settings.ets->traffic_class[4].max_rate = Bandwidth::from_gbps(60);
+    EXPECT_THAT(of_rule(lint(host), "min-rate"), IsEmpty());
+    std::swap(port.settings.apps[0].priority, port.settings.apps[1].priority);    // rpc is above now
+    port.settings.ets->traffic_class[4].max_rate.reset();
+    EXPECT_THAT(of_rule(lint(host), "min-rate"), IsEmpty());
+}
+
+TEST(PortLint, AStrictClassWithoutALevelGoesFirstAsWell)
+{
+    std::vector<Interface> host{healthy_port()};
+    Interface& port = host.front();
+    port.settings.ets->class_of_priority[7] = 7;
+    const Finding finding = only_finding(host, "strict");
+    EXPECT_EQ(finding.what, "traffic class 7 of eth0 is strict, with priority 7 and no level in it");
+    EXPECT_THAT(finding.why, HasSubstr("it goes before levels rpc and bulk"));
+    EXPECT_THAT(finding.caution, HasSubstr("dcb maxrate set dev eth0 tc-maxrate 7:RATE"));
+    EXPECT_THAT(only_finding(host, "min-rate").what, HasSubstr("is left nothing while strict traffic class 7"));
+
+    port = healthy_port();
+    port.settings.ets->class_of_priority[7] = 6;    // no longer for congestion notifications alone
+    EXPECT_THAT(only_finding(host, "strict").what, HasSubstr("traffic class 6 of eth0 is strict, with priorities 6 "
+                                                             "and 7 and no level in it"));
+    port = healthy_port();
+    port.rdma.notifications = {};    // which some hosts cannot read
+    EXPECT_THAT(lint(host), IsEmpty()) << "DSCP 48 is the usual one";
+    port.settings.apps[2].protocol = 40;
+    EXPECT_THAT(only_finding(host, "strict").what, HasSubstr("traffic class 6 of eth0")) << "nobody knows whose it is";
+}
+
 TEST(PortLint, EachCommandThatSetsPfcSaysWhatItDoesToTheLink)
 {
     for (const Case& each : kCases) {

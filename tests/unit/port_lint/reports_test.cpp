@@ -107,7 +107,7 @@ std::vector<Interface> host_of(const json& report)
         for (const auto& level : report.at("levels")) {
             port.levels.push_back({level.at("name"), optional_of<std::uint8_t>(level, "traffic-class"),
                                    level.at("name"), gbps_of(level, "min-gbps"), gbps_of(level, "max-gbps")});
-            port.root_children.push_back({level.at("name"), optional_of<std::uint32_t>(level, "share"), {}, {}});
+            port.root_children.push_back({level.at("name"), optional_of<std::uint32_t>(level, "share"), {}, {}, false});
         }
         host.push_back(std::move(port));
     }

@@ -5,6 +5,7 @@
 #include "lib/tree/class_requests.h"
 #include "lib/tree/compile.h"
 #include "policy/model/lower.h"
+#include "policy/model/port_class_requests.h"
 
 namespace rdmaqos::ctl {
 
@@ -22,8 +23,14 @@ void set_demands(port_lint::Interface& port, const Policy& policy, const DeviceN
     port.levels.clear();
     for (const SpecElement& element : spec.elements) {
         if (element.path.parent().is_root()) {
-            port.root_children.push_back(
-                {std::string(element.path.name()), element.rate.share, element.rate.min_rate, element.rate.max_rate});
+            port.root_children.push_back({std::string(element.path.name()), element.rate.share, element.rate.min_rate,
+                                          element.rate.max_rate, false});
+        }
+    }
+    for (const auto& child : port_class_requests(policy, device, port.link_speed.value_or(Bandwidth{})).children) {
+        const auto found = std::ranges::find(port.root_children, child.path.name(), &port_lint::RootChild::name);
+        if (found != port.root_children.end()) {
+            found->is_strict = child.strict;
         }
     }
     for (const QosLevel& level : policy.levels) {

@@ -100,7 +100,7 @@ std::optional<port_lint::Interface> interface_of(const DeviceView& device, const
     for (const auto& element : device.tree) {
         if (element.parent == "/") {
             port.root_children.push_back({std::string(ElementPath(element.path).name()), element.requested.share,
-                                          element.requested.min_rate, element.max_rate});
+                                          element.requested.min_rate, element.max_rate, false});
         }
     }
     for (const auto& level : levels) {
