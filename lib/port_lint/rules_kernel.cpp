@@ -8,7 +8,7 @@
 namespace rdmaqos::port_lint {
 namespace {
 
-std::string in_words(const KernelTraffic& traffic)
+std::string with_module(const KernelTraffic& traffic)
 {
     return fmt::format("{} ({})", traffic.what, traffic.module);
 }
@@ -20,7 +20,7 @@ std::vector<std::string> protocols_of(const std::vector<const KernelTraffic*>& t
 {
     std::vector<std::string> words;
     for (const KernelTraffic* each : traffic) {
-        words.push_back(in_words(*each));
+        words.push_back(with_module(*each));
     }
     return words;
 }

@@ -106,35 +106,78 @@ void check_cnp_class(const Interface& port, Findings& findings)
          .caution = "priority 6 must be in a traffic class without data: `dcb ets show dev " + port.name + "`"});
 }
 
+namespace {
+
+// What connections of rdma_cm do not get, of which programs that set nothing know nothing.
+struct Missed {
+    std::vector<const Level*> levels;
+    std::string why;
+};
+
+Missed missed_losslessness(const Interface& port, const std::vector<const Level*>& marked, std::uint8_t priority)
+{
+    Missed missed;
+    std::ranges::copy_if(marked, std::back_inserter(missed.levels),
+                         [&](const Level* level) { return is_lossless(port, priority_of(port, *level)); });
+    if (is_lossless(port, priority) || missed.levels.empty()) {
+        return {};
+    }
+    missed.why = fmt::format("their packets can be dropped, while those of {} are in lossless {}",
+                             in_words(names_of(missed.levels)),
+                             priorities_in_words({priority_of(port, *missed.levels.front())}));
+    return missed;
+}
+
+// Where one tree divides the port, classes of the port do not decide what a level gets.
+Missed missed_class(const Interface& port, const std::vector<const Level*>& marked, std::uint8_t priority)
+{
+    if (!port.settings.ets || port.is_divided_by_tree) {
+        return {};
+    }
+    const std::uint8_t traffic_class = class_of_priority(port, priority);
+    const auto class_of = [&](const Level* level) { return class_of_priority(port, priority_of(port, *level)); };
+    Missed missed;
+    std::ranges::copy_if(marked, std::back_inserter(missed.levels),
+                         [&](const Level* level) { return class_of(level) != traffic_class; });
+    if (!missed.levels.empty()) {
+        missed.why = fmt::format("their packets are in traffic class {}, with another share of the link than those of "
+                                 "{} in traffic class {}",
+                                 traffic_class, in_words(names_of({missed.levels.front()})),
+                                 class_of(missed.levels.front()));
+    }
+    return missed;
+}
+
+}    // namespace
+
 void check_rdma_cm(const Interface& port, Findings& findings)
 {
     const auto marked = marked_levels(port);
-    if (port.rdma.device.empty() || marked.empty() || !has_lossless(port)) {
-        return;
-    }
     const std::uint8_t tos = port.rdma.default_tos.value_or(0);
-    if (std::ranges::any_of(marked,
-                            [&](const Level* level) { return dscp_of(*level->traffic_class) == dscp_of(tos); })) {
+    if (port.rdma.device.empty() || std::ranges::any_of(marked, [&](const Level* level) {
+            return dscp_of(*level->traffic_class) == dscp_of(tos);
+        })) {
         return;    // as packets of that level, of which other rules speak
     }
     const std::uint8_t priority = dcb::priority_of_dscp(port.settings, dscp_of(tos));
-    std::vector<const Level*> lossless;
-    std::ranges::copy_if(marked, std::back_inserter(lossless),
-                         [&](const Level* level) { return is_lossless(port, priority_of(port, *level)); });
-    if (is_lossless(port, priority) || lossless.empty()) {
+    Missed missed = missed_losslessness(port, marked, priority);
+    if (missed.levels.empty()) {
+        missed = missed_class(port, marked, priority);
+    }
+    if (missed.levels.empty()) {
         return;
     }
     findings.push_back(
         {.traffic_class = class_of_priority(port, priority),
-         .levels = names_of(lossless),
+         .levels = names_of(missed.levels),
          .what = fmt::format(
              "connections of rdma_cm on {} whose program sets no type of service get {}, so priority {}",
              port.rdma.device, tos, priority),
-         .why = fmt::format("their packets can be dropped, while those of {} are in lossless {}",
-                            in_words(names_of(lossless)), priorities_in_words({priority_of(port, *lossless.front())})),
-         .command = command_for_default_tos(port, *lossless.front()->traffic_class),
-         .caution = "it applies to new connections of all programs; `rdma-qos-run --default-roce-tos` sets it for as "
-                    "long as a program runs"});
+         .why = std::move(missed.why),
+         .command = command_for_default_tos(port, *missed.levels.front()->traffic_class),
+         .caution = fmt::format("it applies to new connections of all programs{}; `rdma-qos-run --default-roce-tos` "
+                                "sets it for as long as a program runs",
+                                missed.levels.size() > 1 ? ", also to those that should have another level" : "")});
 }
 
 void check_roce_mode(const Interface& port, Findings& findings)

@@ -229,6 +229,32 @@ TEST(PortLint, APriorityThatNobodyUsesIsMadeLossyUnlessALevelIsMeantForIt)
               "dcb app del dev eth0 dscp-prio 26:3 && dcb app add dev eth0 dscp-prio 26:5");
 }
 
+TEST(PortLint, WhatRdmaCmDoesNotMarkIsInAnotherClassAlsoWhereNothingIsLossless)
+{
+    std::vector<Interface> host{healthy_port()};
+    Interface& port = host.front();
+    port.settings.pfc.reset();
+    port.rdma.default_tos.reset();
+    const Finding finding = only_finding(host, "rdma-cm");
+    EXPECT_EQ(finding.why, "their packets are in traffic class 0, with another share of the link than those of level "
+                           "rpc in traffic class 3");
+    EXPECT_EQ(finding.traffic_class, 0);
+    EXPECT_THAT(finding.levels, ElementsAre("rpc", "bulk"));
+    EXPECT_THAT(finding.command, HasSubstr("echo 104 >"));
+    EXPECT_THAT(finding.caution, HasSubstr("also to those that should have another level"));
+
+    port.is_kept = true;    // nothing that is kept sets the default of rdma_cm
+    EXPECT_THAT(of_rule(lint(host), "rdma-cm"), testing::SizeIs(1));
+    port.is_divided_by_tree = true;
+    EXPECT_THAT(of_rule(lint(host), "rdma-cm"), IsEmpty());
+    port.is_divided_by_tree = false;
+    port.rdma.default_tos = 104;
+    EXPECT_THAT(of_rule(lint(host), "rdma-cm"), IsEmpty());
+    port.rdma.default_tos.reset();
+    port.settings.ets->class_of_priority = {0, 0, 0, 0, 0, 0, 6, 0};
+    EXPECT_THAT(of_rule(lint(host), "rdma-cm"), IsEmpty()) << "all are in one class";
+}
+
 // bulk's class strict, and rpc (min-rate 40 Gbit/s) with all the weight there is.
 std::vector<Interface> host_with_strict_bulk(std::optional<Bandwidth> max_rate)
 {
