@@ -150,7 +150,8 @@ constexpr Driver kI40e{
                  .pfc = Disruption::Interface},
 };
 
-// ixgbe/ixgbe_dcb_nl.c. It has no RDMA.
+// ixgbe/ixgbe_dcb_nl.c. It has no RDMA. An entry for FCoE, set or deleted, that changes the priority of FCoE closes and
+// opens the interface (ixgbe_dcbnl_devreset) where the kernel has FCoE: reported of a deletion (intel/openlldp#125).
 constexpr Driver kIxgbe{
     .name = "ixgbe",
     .hardware = "Intel 82599 and X550",
@@ -160,7 +161,7 @@ constexpr Driver kIxgbe{
     .selectors = kEthertype,
     .ignores_other_apps = true,
     .host_dcbx = HostDcbx::Settable,
-    .disrupts = {.priorities = Disruption::Interface},
+    .disrupts = {.priorities = Disruption::Interface, .apps = Disruption::Interface},
 };
 
 // cxgb4/cxgb4_dcb.c. The switch decides: the host is always willing.

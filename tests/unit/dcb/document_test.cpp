@@ -124,6 +124,8 @@ std::string words_of_disruptions(const Driver& driver)
         }
         if (all.first_app == disruption) {
             writes.emplace_back(all.apps == disruption ? "entries" : "first and last DSCP");
+        } else if (all.apps == disruption) {
+            writes.emplace_back("entries");
         }
         if (all.pfc == disruption) {
             writes.emplace_back("PFC");

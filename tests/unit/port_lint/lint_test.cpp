@@ -434,6 +434,19 @@ TEST(Rewrites, OfAToolThatSetsSeveralThingsAreOne)
     EXPECT_EQ(count_rewrites({}, std::chrono::seconds(30)).count, 0U);
 }
 
+// Of a port with RDMA of the kernel's own (rxe), with the driver of intel/openlldp#125.
+TEST(PortLint, WhoRewritesAPortIsToldWithWhatThatDoes)
+{
+    std::vector<Interface> host{healthy_port()};
+    host.front().rewrites = Rewrites{60, 2, "lldpad, probably"};
+    EXPECT_THAT(only_finding(host, "rewritten").why, HasSubstr("a write of PFC takes the link down and up"));
+    host.front().driver = "ixgbe";
+    EXPECT_THAT(only_finding(host, "rewritten").why,
+                HasSubstr("a write of ETS or of entries closes and opens the network interface"));
+    host.front().driver = "unknown";
+    EXPECT_EQ(only_finding(host, "rewritten").why, "whatever else sets this port is overwritten");
+}
+
 TEST(PortLint, SaysNothingOfAPortWithoutSettings)
 {
     std::vector<Interface> host{healthy_port()};
