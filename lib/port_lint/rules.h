@@ -62,8 +62,10 @@ void check_alike(std::span<const Interface> host, Findings& findings);
 [[nodiscard]] std::string suggested_priority(const Interface& port);
 // Whether the application table has an entry of this DSCP.
 [[nodiscard]] bool has_entry(const Interface& port, std::uint8_t dscp);
-// Gives a DSCP this priority ("3", or "PRIORITY"), whatever the driver does with an entry that it has: where both would
-// stay the higher counts, so the old one goes; ice takes the new one only after that.
+// False: its driver has no entries for DSCPs, or takes them for something else (qede: port numbers).
+[[nodiscard]] bool can_map_dscps(const Interface& port);
+// Empty: the driver cannot. Gives a DSCP this priority ("3", or "PRIORITY"), whatever the driver does with an entry
+// that it has: where both would stay the higher counts, so the old one goes; ice takes the new one only after that.
 [[nodiscard]] std::string command_that_maps(const Interface& port, std::uint8_t dscp, const std::string& priority);
 [[nodiscard]] std::string command_for_default_tos(const Interface& port, std::uint8_t tos);
 // NVIDIA's cards do this; other vendors do not say.

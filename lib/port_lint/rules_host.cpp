@@ -21,6 +21,18 @@ std::string text_of_apps(const Interface& port)
     return text.empty() ? "none" : text;
 }
 
+const char* lossless_in_words(const Interface& port, std::uint8_t priority)
+{
+    return is_lossless(port, priority) ? "the lossless " : "";
+}
+
+// Switches it over.
+std::string command_for_pfc(const Interface& port, std::uint8_t priority)
+{
+    return fmt::format("dcb pfc set dev {} prio-pfc {}:{}", port.name, priority,
+                       is_lossless(port, priority) ? "off" : "on");
+}
+
 std::string text_of_pfc(const Interface& port)
 {
     std::string text;
@@ -140,6 +152,55 @@ const Interface& model_port(const std::vector<const Interface*>& ports, const Li
     return *best;
 }
 
+// What levels' packets get can be compared whatever the cards are: a DSCP, a priority and PFC are the same everywhere.
+void compare_levels(const Interface& port, const Interface& model, Findings& findings)
+{
+    const auto in_model = marked_levels(model);
+    std::map<std::uint8_t, std::vector<const Level*>> unlike;
+    for (const Level* level : marked_levels(port)) {
+        const bool in_both = std::ranges::any_of(in_model, [&](const Level* other) {
+            return dscp_of(*other->traffic_class) == dscp_of(*level->traffic_class);
+        });
+        const std::uint8_t here = priority_of(port, *level);
+        const std::uint8_t there = priority_of(model, *level);
+        if (in_both && (here != there || is_lossless(port, here) != is_lossless(model, there))) {
+            unlike[dscp_of(*level->traffic_class)].push_back(level);
+        }
+    }
+    for (const auto& [dscp, levels] : unlike) {
+        const std::uint8_t here = priority_of(port, *levels.front());
+        const std::uint8_t there = priority_of(model, *levels.front());
+        findings.push_back(
+            {.interface = port.name,
+             .traffic_class = class_of_priority(port, here),
+             .levels = names_of(levels),
+             .what = fmt::format("DSCP {} has {}priority {} on {}, and {}priority {} on {}", dscp,
+                                 lossless_in_words(port, here), here, port.name, lossless_in_words(model, there), there,
+                                 model.name),
+             .why = fmt::format("packets of {} get another service on each of these NICs", in_words(names_of(levels))),
+             .command = here != there ? command_that_maps(port, dscp, fmt::format("{}", there))
+                                      : command_for_pfc(port, here),
+             .caution = here != there ? "" : kPfcCaution});
+    }
+}
+
+// "26:3 lossless 34:4"
+std::string text_of_levels(const Interface& port)
+{
+    std::map<std::uint8_t, std::string> entries;
+    for (const Level* level : marked_levels(port)) {
+        const std::uint8_t priority = priority_of(port, *level);
+        entries[dscp_of(*level->traffic_class)] = fmt::format("{}{}", lossless_in_words(port, priority), priority);
+    }
+    std::string text;
+    for (const auto& [dscp, words] : entries) {
+        text += fmt::format("{}:{} ", dscp, words);
+    }
+    return text;
+}
+
+constexpr Likeness kLevelLikeness{"", text_of_levels, nullptr, ""};
+
 // ", and each write of PFC takes the link down and up"
 std::string disruptions_of(const std::string& name)
 {
@@ -211,12 +272,11 @@ void check_other_ends(const Interface& port, Findings& findings)
                 {.traffic_class = class_of_priority(port, here),
                  .levels = names_of(levels),
                  .what = fmt::format("DSCP {} has {}priority {} on {}, and {}priority {} on {}", dscp,
-                                     is_lossless(port, here) ? "the lossless " : "", here, port.name,
-                                     is_lossless(other, there) ? "the lossless " : "", there, end.name),
+                                     lossless_in_words(port, here), here, port.name, lossless_in_words(other, there),
+                                     there, end.name),
                  .why = fmt::format("packets of {} get another service in one direction than in the other",
                                     in_words(names_of(levels))),
-                 .command = sets_pfc ? fmt::format("dcb pfc set dev {} prio-pfc {}:{}", port.name, here,
-                                                   is_lossless(port, here) ? "off" : "on")
+                 .command = sets_pfc ? command_for_pfc(port, here)
                                      : command_that_maps(port, dscp, fmt::format("{}", there)),
                  .caution = fmt::format("{}or set the other end as this one{}; and the switches between them",
                                         sets_pfc ? std::string(kPfcCaution) + "; " : "",
@@ -259,9 +319,13 @@ void check_infiniband(std::span<const Interface> host, Findings& findings)
 void check_alike(std::span<const Interface> host, Findings& findings)
 {
     std::map<std::string, std::vector<const Interface*>> by_driver;
+    std::vector<const Interface*> all;
     for (const Interface& port : host) {
         if (!port.rdma.device.empty() && has_priorities(port)) {
             by_driver[port.driver].push_back(&port);
+            if (can_map_dscps(port)) {
+                all.push_back(&port);
+            }
         }
     }
     for (const auto& [driver, ports] : by_driver) {
@@ -278,6 +342,17 @@ void check_alike(std::span<const Interface> host, Findings& findings)
                                     .command = likeness.mend(*port, model),
                                     .caution = likeness.caution});
             }
+        }
+    }
+    if (all.empty()) {
+        return;
+    }
+    const Interface& model = model_port(all, kLevelLikeness);
+    for (const Interface* port : all) {
+        // Of a port that is unlike others with its driver, that has been said.
+        if (port->driver != model.driver &&
+            text_of_levels(*port) == text_of_levels(model_port(by_driver[port->driver], kLevelLikeness))) {
+            compare_levels(*port, model, findings);
         }
     }
 }

@@ -23,6 +23,9 @@ std::set<std::uint8_t> dscps_of(const std::vector<const Level*>& levels)
 // Only the first gets the priority that is suggested: levels with one priority would be in one traffic class.
 std::string command_that_maps(const Interface& port, const std::set<std::uint8_t>& dscps)
 {
+    if (!can_map_dscps(port)) {
+        return {};
+    }
     std::string entries;
     for (const std::uint8_t dscp : dscps) {
         entries += fmt::format(" {}:{}", dscp, entries.empty() ? suggested_priority(port) : "PRIORITY");
@@ -43,10 +46,11 @@ void check_trust(const Interface& port, Findings& findings)
     findings.push_back(
         {.levels = names_of(marked),
          .what = fmt::format("{} does not look at the DSCP of packets: no DSCP has a priority", port.name),
-         .why = fmt::format("packets of {} have priority 0, in traffic class {}, with all that have no mark",
-                            in_words(names_of(marked)), class_of_priority(port, 0)),
+         .why = fmt::format("packets of {} have priority 0, in traffic class {}, with all that have no mark{}",
+                            in_words(names_of(marked)), class_of_priority(port, 0),
+                            can_map_dscps(port) ? "" : fmt::format("; its driver, {}, cannot map DSCPs", port.driver)),
          .command = command_that_maps(port, dscps_of(marked)),
-         .caution = kTrustCaution});
+         .caution = can_map_dscps(port) ? kTrustCaution : ""});
 }
 
 void check_data_priority(const Interface& port, Findings& findings)

@@ -115,7 +115,7 @@ struct Finding {
     std::vector<std::string> levels{};
     std::string what{};
     std::string why{};        // what comes of it
-    std::string command{};    // mends it; nothing here runs it
+    std::string command{};    // mends it; nothing here runs it; empty: none does
     std::string caution{};    // what else the command does; may be empty
 
     friend bool operator==(const Finding&, const Finding&) = default;

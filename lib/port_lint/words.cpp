@@ -76,12 +76,21 @@ bool has_entry(const Interface& port, std::uint8_t dscp)
     });
 }
 
+bool can_map_dscps(const Interface& port)
+{
+    const dcb::Driver* driver = dcb::find_driver(port.driver);
+    return driver == nullptr || driver->takes(dcb::Selector::Dscp);
+}
+
 std::string command_that_maps(const Interface& port, std::uint8_t dscp, const std::string& priority)
 {
+    const dcb::Driver* driver = dcb::find_driver(port.driver);
+    if (!can_map_dscps(port)) {
+        return {};
+    }
     if (!has_entry(port, dscp)) {
         return fmt::format("dcb app add dev {} dscp-prio {}:{}", port.name, dscp, priority);
     }
-    const dcb::Driver* driver = dcb::find_driver(port.driver);
     if (driver == nullptr || !driver->delete_before_remap) {
         return fmt::format("dcb app replace dev {} dscp-prio {}:{}", port.name, dscp, priority);
     }

@@ -369,7 +369,48 @@ TEST(PortLint, NamesThePortThatIsUnlikeTheOthersOfItsKind)
     EXPECT_EQ(findings.front().command,
               "dcb app flush dev eth1 dscp-prio && dcb app add dev eth1 dscp-prio 26:3 34:4 48:6");
     host[1].driver = "bnxt_en";
-    EXPECT_THAT(lint(host), IsEmpty()) << "another vendor's card cannot be set the same";
+    EXPECT_THAT(lint(host), IsEmpty()) << "no level has DSCP 50, and cards differ in the rest";
+}
+
+TEST(PortLint, ComparesWhatLevelsGetOnCardsOfDifferentVendors)
+{
+    std::vector<Interface> host(3, healthy_port());
+    host[1].name = "eth1";
+    host[2].name = "eth2";
+    Interface& other = host[2];
+    other.driver = "bnxt_en";
+    other.settings.ets->class_of_priority = {0, 0, 0, 1, 2, 0, 6, 0};    // which each vendor has as it can
+    other.settings.ets->traffic_class[1] = weighted(50);
+    other.settings.ets->traffic_class[2] = weighted(30);
+    EXPECT_THAT(lint(host), IsEmpty());
+
+    other.settings.apps[1].priority = 2;
+    Finding finding = only_finding(host, "alike");
+    EXPECT_EQ(finding.interface, "eth2");
+    EXPECT_EQ(finding.what, "DSCP 34 has priority 2 on eth2, and priority 4 on eth0");
+    EXPECT_EQ(finding.command, "dcb app replace dev eth2 dscp-prio 34:4");
+    EXPECT_THAT(finding.levels, ElementsAre("bulk"));
+
+    other.settings.apps[1].priority = 4;
+    other.settings.pfc.reset();
+    finding = only_finding(host, "alike");
+    EXPECT_EQ(finding.what, "DSCP 26 has priority 3 on eth2, and the lossless priority 3 on eth0");
+    EXPECT_EQ(finding.command, "dcb pfc set dev eth2 prio-pfc 3:on");
+    EXPECT_THAT(finding.caution, HasSubstr("may take the link down"));
+
+    other.driver = "qede";
+    EXPECT_THAT(of_rule(lint(host), "alike"), IsEmpty()) << "it has no priorities of DSCPs to be set";
+}
+
+TEST(PortLint, NamesNoCommandThatADriverTakesForSomethingElse)
+{
+    std::vector<Interface> host{healthy_port()};
+    forget_dscps(host.front());
+    host.front().driver = "qede";
+    const Finding finding = only_finding(host, "trust");
+    EXPECT_EQ(finding.command, "") << "it takes a DSCP for a port number";
+    EXPECT_THAT(finding.why, HasSubstr("its driver, qede, cannot map DSCPs"));
+    EXPECT_EQ(finding.caution, "");
 }
 
 // A word for each rule would be wrong of what the daemon sets, and its advice would be undone by it.

@@ -50,6 +50,9 @@ std::string render_ports(const CheckedPorts& ports, const Screen& screen)
     }
     for (const auto& finding : ports.findings) {
         text += labelled("warning:", Style::Warning, fmt::format("{}: {}", finding.what, finding.why), screen, 2);
+        if (finding.command.empty()) {
+            continue;
+        }
         text += labelled("mend:", Style::Faint,
                          finding.caution.empty() ? finding.command
                                                  : fmt::format("{} ({})", finding.command, finding.caution),
@@ -69,7 +72,7 @@ Json ports_json(const CheckedPorts& ports)
         each["levels"] = finding.levels;
         each["what"] = finding.what;
         each["why"] = finding.why;
-        each["command"] = finding.command;
+        set_text(each, "command", finding.command);
         set_text(each, "caution", finding.caution);
         findings.push_back(std::move(each));
     }
