@@ -128,6 +128,10 @@ dcb::PortSettings PortKeeper::before() const
 void PortKeeper::take_reading(const PortAnswer& answer, const std::optional<PortChange>& change, WallTime wall,
                               TimePoint now)
 {
+    if (answer.driver.empty()) {    // as while the device goes away: whose settings these are is not known
+        take_failed_reading();
+        return;
+    }
     driver_ = answer.driver;
     present_ = answer.settings;
     owners_ = answer.owners;
@@ -191,7 +195,7 @@ void PortKeeper::drop_record_of_other_driver()
     events_.push_back({PortEvent::Kind::NotPutBack,
                        fmt::format("what the traffic classes of {} were before is not put back: it is of the driver "
                                    "{}, and now the driver is {}",
-                                   netdev_, record_->driver, driver_.empty() ? "not known" : driver_)});
+                                   netdev_, record_->driver, driver_)});
     record_.reset();
 }
 
@@ -335,7 +339,7 @@ void PortKeeper::written(const dcb::WriteReport& report, TimePoint now)
     const std::string done = fmt::format("step {} of {}", std::min<std::size_t>(taken + 1, report.parts.size()),
                                          report.parts.size());
     const bool lacks_privilege = refused != report.parts.end() && refused->error == EPERM;
-    fail_with(fmt::format("driver {}, {}: {}{}", driver_.empty() ? "not known" : driver_, done, report.message(),
+    fail_with(fmt::format("driver {}, {}: {}{}", driver_, done, report.message(),
                           lacks_privilege ? "; " + how_to_allow_ports() : ""),
               refused == report.parts.end() || may_work_later(*refused), now);
 }

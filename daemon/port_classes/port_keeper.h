@@ -89,7 +89,8 @@ public:
     // The port came back new, without what was set: what is missing was taken by nobody.
     void was_reset();
 
-    // `change`: the last one of others, if there was one since the reading before.
+    // `change`: the last one of others, if there was one since the reading before. With a driver that is not known it
+    // is a failed reading: what a port has is put back and planned by its driver, and "not known" is not another one.
     void take_reading(const PortAnswer& answer, const std::optional<PortChange>& change, WallTime wall, TimePoint now);
     // Nothing is known of it now.
     void take_failed_reading() { present_.reset(); }

@@ -45,7 +45,8 @@ public:
     {
         const auto settings = dcb::read_port(kernel, kernel.interface());
         if (settings) {
-            keeper.take_reading({std::string(kernel.driver().name), *settings, {}}, change, wall, now);
+            const std::string driver(knows_driver ? kernel.driver().name : "");
+            keeper.take_reading({driver, *settings, {}}, change, wall, now);
         } else {
             keeper.take_failed_reading();
         }
@@ -116,6 +117,7 @@ public:
     PortKeeper keeper;
     std::optional<port_classes::Record> disk;
     bool disk_works = true;
+    bool knows_driver = true;
     WallTime wall{1000s};
     TimePoint now{};
     std::vector<PortEvent> events;
@@ -446,6 +448,49 @@ TEST(PortKeeper, DoesNotPutBackTheSettingsOfAnotherDriver)
     EXPECT_FALSE(port.disk);
     ASSERT_THAT(port.events, ElementsAre(of_kind(Kind::NotPutBack)));
     EXPECT_THAT(port.events[0].text, HasSubstr("bnxt_en"));
+}
+
+// As while a device is pulled out: its name in /sys goes first.
+TEST(PortKeeper, KeepsTheRecordWhileTheDriverIsNotKnown)
+{
+    Keeping port;
+    port.other_writes(3, 24);
+    const auto before = port.kernel.settings();
+    port.keeper.take_wish(wish());
+    port.run();
+    const auto writes = port.kernel.writes();
+    const auto record = port.disk;
+    port.knows_driver = false;
+    port.other_writes();
+    EXPECT_EQ(port.run(), 0);
+    for (const bool asks : {false, true}) {
+        port.keeper.take_wish(asks ? std::optional(wish(10)) : std::nullopt);
+        EXPECT_EQ(port.run(), 0) << asks;
+    }
+    EXPECT_EQ(port.kernel.writes(), writes);
+    EXPECT_EQ(port.disk, record);
+    EXPECT_THAT(port.events, Not(Contains(of_kind(Kind::NotPutBack))));
+
+    port.knows_driver = true;
+    port.run();
+    EXPECT_EQ(port.state(), PortKeeping::Kept);
+    EXPECT_EQ(port.disk, record);
+    port.keeper.take_wish({});
+    port.run();
+    EXPECT_EQ(port.kernel.settings(), before);
+    EXPECT_FALSE(port.disk);
+}
+
+TEST(PortKeeper, BeginsNothingWhileTheDriverIsNotKnown)
+{
+    Keeping port;
+    port.knows_driver = false;
+    port.keeper.take_wish(wish());
+    EXPECT_EQ(port.run(), 0);
+    EXPECT_FALSE(port.disk);
+    port.knows_driver = true;
+    port.run();
+    EXPECT_EQ(port.state(), PortKeeping::Kept);
 }
 
 TEST(PortKeeper, PlansWithoutWriting)
