@@ -129,9 +129,11 @@ void PortKeeper::take_reading(const PortAnswer& answer, const std::optional<Port
                               TimePoint now)
 {
     if (answer.driver.empty()) {    // as while the device goes away: whose settings these are is not known
-        take_failed_reading();
+        take_failed_reading(fmt::format("the driver of {} is not known", netdev_));
         return;
     }
+    unread_.clear();
+    has_none_ = false;
     driver_ = answer.driver;
     present_ = answer.settings;
     owners_ = answer.owners;
@@ -160,6 +162,19 @@ void PortKeeper::take_reading(const PortAnswer& answer, const std::optional<Port
                            "begins again",
                            who, counted(repairs_.size(), "time"));
     events_.push_back({PortEvent::Kind::Stopped, stopped_});
+}
+
+void PortKeeper::take_failed_reading(std::string why)
+{
+    present_.reset();
+    unread_ = std::move(why);
+    has_none_ = false;
+}
+
+void PortKeeper::take_none(std::string why)
+{
+    take_failed_reading(std::move(why));
+    has_none_ = true;
 }
 
 bool PortKeeper::may_try(TimePoint now) const
@@ -219,6 +234,7 @@ PortJob PortKeeper::next(TimePoint now)
 
 PortJob PortKeeper::keep(TimePoint now)
 {
+    is_letting_go_ = false;
     if (!record_) {
         record_ = port_classes::Record{driver_, *present_};
         is_saved_ = false;
@@ -240,6 +256,7 @@ PortJob PortKeeper::keep(TimePoint now)
 
 PortJob PortKeeper::let_go(TimePoint now)
 {
+    is_letting_go_ = true;
     settled_.reset();
     is_repair_ = false;
     if (!record_) {
@@ -315,9 +332,13 @@ void PortKeeper::written(const dcb::WriteReport& report, TimePoint now)
     note_ets(report);
     if (report.now) {
         present_ = *report.now;
+        unread_.clear();
     } else {
-        present_.reset();
+        take_failed_reading(to_string(report.now.error()));
     }
+    const std::string undone =
+        is_letting_go_ ? fmt::format("what the traffic classes of {} were before is not put back", netdev_)
+                       : fmt::format("the traffic classes of {} are not set", netdev_);
     const auto taken = std::ranges::count(report.parts, dcb::WriteEnd::Taken, &dcb::Written::end);
     has_written_ = has_written_ || taken > 0;
     const auto refused = std::ranges::find_if(report.parts, [](const dcb::Written& part) {
@@ -329,7 +350,7 @@ void PortKeeper::written(const dcb::WriteReport& report, TimePoint now)
         if (!rest.empty()) {
             fail_with(fmt::format("{}: everything was taken, but something has changed it since, or the driver {} has "
                                   "it otherwise: what is missing {}",
-                                  netdev_, driver_, in_words(rest)),
+                                  undone, driver_, in_words(rest)),
                       true, now);
         }
         return;
@@ -339,7 +360,7 @@ void PortKeeper::written(const dcb::WriteReport& report, TimePoint now)
     const std::string done = fmt::format("step {} of {}", std::min<std::size_t>(taken + 1, report.parts.size()),
                                          report.parts.size());
     const bool lacks_privilege = refused != report.parts.end() && refused->error == EPERM;
-    fail_with(fmt::format("driver {}, {}: {}{}", driver_, done, report.message(),
+    fail_with(fmt::format("{}: driver {}, {}: {}{}", undone, driver_, done, report.message(),
                           lacks_privilege ? "; " + how_to_allow_ports() : ""),
               refused == report.parts.end() || may_work_later(*refused), now);
 }
@@ -368,7 +389,7 @@ PortCare PortKeeper::care() const
     }
     if (!wish_ && !record_) {
         care.keeping = PortKeeping::Off;
-    } else if (!present_ || is_held_) {
+    } else if (is_held_) {
         care.keeping = PortKeeping::Pending;
     } else if (!stopped_.empty()) {
         care.keeping = PortKeeping::Stopped;
@@ -376,6 +397,10 @@ PortCare PortKeeper::care() const
     } else if (failure_) {
         care.keeping = failure_->retry_at ? PortKeeping::Waiting : PortKeeping::Failed;
         care.reason = failure_->message;
+    } else if (!present_) {
+        const PortCare unread = unread_care();
+        care.keeping = unread.keeping;
+        care.reason = unread.reason;
     } else if (!wish_) {
         care.keeping = record_ ? PortKeeping::Pending : PortKeeping::Off;
         care.reason = record_ ? "what was there before is being put back" : "";
@@ -386,6 +411,33 @@ PortCare PortKeeper::care() const
         care.keeping = settled_ ? PortKeeping::Kept : PortKeeping::Pending;
         care.classes = settled_ ? classes_of_children(plan_) : std::vector<KeptClass>();
     }
+    return care;
+}
+
+PortCare PortKeeper::unread_care() const
+{
+    PortCare care;
+    care.keeping = PortKeeping::Pending;
+    const bool asks = wish_ && !wish_->requests.children.empty() &&
+                      wish_->options.division != port_classes::Division::ByTree;
+    if (unread_.empty()) {
+        return care;    // it is being read
+    }
+    if (!record_ && (!asks || has_none_)) {
+        care.keeping = PortKeeping::LeftAlone;
+        care.reason = asks ? unread_ : why_left_alone();
+        return care;
+    }
+    care.keeping = PortKeeping::Waiting;
+    const bool is_perhaps_set = settled_ || (record_ && driver_.empty());    // by us, or by an earlier run
+    if (!asks) {
+        care.reason = fmt::format("what the traffic classes of {} were before is not put back yet", netdev_);
+    } else if (is_perhaps_set) {
+        care.reason = fmt::format("it is not known whether the traffic classes of {} are as the policy asks", netdev_);
+    } else {
+        care.reason = fmt::format("the traffic classes of {} are not set yet", netdev_);
+    }
+    care.reason += fmt::format(", since they cannot be read: {}", unread_);
     return care;
 }
 

@@ -92,8 +92,10 @@ public:
     // `change`: the last one of others, if there was one since the reading before. With a driver that is not known it
     // is a failed reading: what a port has is put back and planned by its driver, and "not known" is not another one.
     void take_reading(const PortAnswer& answer, const std::optional<PortChange>& change, WallTime wall, TimePoint now);
-    // Nothing is known of it now.
-    void take_failed_reading() { present_.reset(); }
+    // Nothing is known of it now; the next reading is another try. `why`: a phrase.
+    void take_failed_reading(std::string why);
+    // It has no traffic classes, so that the policy can ask for none.
+    void take_none(std::string why);
 
     [[nodiscard]] PortJob next(TimePoint now);
     void saved(const Result<void>& result, TimePoint now);
@@ -131,6 +133,8 @@ private:
     [[nodiscard]] bool may_try(TimePoint now) const;
     // To there from what is present.
     [[nodiscard]] std::vector<port_classes::Step> steps_to(const dcb::PortSettings& wanted) const;
+    // Why it is not known how the port is, and what of it is not done therefore.
+    [[nodiscard]] PortCare unread_care() const;
     void note_ets(const dcb::WriteReport& report);
     void drop_record_of_other_driver();
     [[nodiscard]] PortJob keep(TimePoint now);
@@ -146,10 +150,13 @@ private:
     bool is_saved_ = false;    // the record is on the disk
     std::string driver_;
     std::optional<dcb::PortSettings> present_;    // empty: not known
+    std::string unread_;                          // why it could not be read last; empty: it could
+    bool has_none_ = false;                       // and that is since it has no traffic classes
     std::vector<std::string> owners_;
     port_classes::Plan plan_;                     // of the wish
     std::optional<dcb::PortSettings> settled_;    // what it was settled with
     bool has_written_ = false;                    // since it was settled
+    bool is_letting_go_ = false;                  // what was written last was to put back what was there before
     bool is_ets_doubtful_ = false;    // the NIC may have a part of one that was refused, and the driver not read it
     std::optional<Failure> failure_;
     std::string stopped_;    // why; empty: it is not

@@ -213,7 +213,11 @@ void PortManager::was_read(const std::string& key)
     Port& port = found->second;
     const PortStatus status = reader_.status(key);
     if (status.reading != PortReading::Read) {
-        port.keeper.take_failed_reading();
+        if (status.reading == PortReading::None) {
+            port.keeper.take_none(status.reason);
+        } else {
+            port.keeper.take_failed_reading(status.reason);
+        }
         port.is_unread = false;
         rest(key, port);
         return;

@@ -133,6 +133,9 @@ void PortReader::occupy(const std::string& key, Port& port, std::chrono::seconds
         status.reading = PortReading::Failed;
         status.reason = fmt::format("the kernel has not answered for {} s", patience.count());
         set_status(key, silent, std::move(status));
+        if (was_read_) {
+            was_read_(key);
+        }
     });
 }
 

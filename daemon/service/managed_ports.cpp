@@ -161,8 +161,7 @@ std::optional<PortPlan> ManagedPorts::plan_of(const std::string& key, const Poli
 std::optional<ElementFailure> ManagedPorts::failure(const std::string& key) const
 {
     const PortCare care = classes_.status(key).care;
-    if (care.keeping != PortKeeping::Waiting && care.keeping != PortKeeping::Failed &&
-        care.keeping != PortKeeping::Stopped) {
+    if (!needs_attention(care.keeping)) {
         return std::nullopt;
     }
     return ElementFailure{{}, "port-classes", {ErrorCode::DeviceFailed, 0, care.reason}, 1};

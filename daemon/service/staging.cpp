@@ -154,7 +154,7 @@ void check_privilege(ReadResult<Settings>& settings, const std::string& why_port
     if (settings.value && settings.value->port_classes == PortClassesSetting::Manage &&
         !why_ports_cannot_be_set.empty()) {
         settings.diagnostics.error({}, "`port-classes: manage`: " + why_ports_cannot_be_set)
-            .hint = how_to_allow_ports();
+            .hint = how_to_allow_ports() + "; `port-classes: report` needs none";
         settings.value = nullptr;
     }
 }

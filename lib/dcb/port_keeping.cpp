@@ -23,4 +23,9 @@ std::string_view to_string(PortKeeping keeping)
     return "";
 }
 
+bool needs_attention(PortKeeping keeping)
+{
+    return keeping == PortKeeping::Waiting || keeping == PortKeeping::Failed || keeping == PortKeeping::Stopped;
+}
+
 }    // namespace rdmaqos

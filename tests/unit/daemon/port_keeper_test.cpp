@@ -48,7 +48,7 @@ public:
             const std::string driver(knows_driver ? kernel.driver().name : "");
             keeper.take_reading({driver, *settings, {}}, change, wall, now);
         } else {
-            keeper.take_failed_reading();
+            keeper.take_failed_reading(to_string(settings.error()));
         }
     }
     // One job; false: there is none.
@@ -481,12 +481,74 @@ TEST(PortKeeper, KeepsTheRecordWhileTheDriverIsNotKnown)
     EXPECT_FALSE(port.disk);
 }
 
+TEST(PortKeeper, SaysWhatIsNotDoneToAPortThatCannotBeRead)
+{
+    Keeping port;
+    const auto cannot_be_read = [&] {
+        port.kernel.fail_read(1, EIO);
+        EXPECT_EQ(port.run(), 0);
+        EXPECT_EQ(port.state(), PortKeeping::Waiting);
+        return port.keeper.care().reason;
+    };
+    port.keeper.take_wish(wish());
+    EXPECT_THAT(cannot_be_read(), HasSubstr("the traffic classes of ens1 are not set yet, since they cannot be read: "));
+    port.run();
+    EXPECT_EQ(port.state(), PortKeeping::Kept);
+
+    EXPECT_THAT(cannot_be_read(), HasSubstr("it is not known whether the traffic classes of ens1 are as the policy"));
+    port.run();
+    EXPECT_EQ(port.state(), PortKeeping::Kept);
+    port.keeper.take_wish(wish(10));
+    EXPECT_THAT(cannot_be_read(), HasSubstr("are not set yet"));
+    port.start();
+    port.keeper.take_wish(wish());
+    EXPECT_THAT(cannot_be_read(), HasSubstr("it is not known whether")) << "another run has perhaps set it";
+
+    auto by_tree = wish();
+    by_tree.options.division = port_classes::Division::ByTree;
+    for (const auto& none : {std::optional<PortWish>(), std::optional(by_tree)}) {
+        port.keeper.take_wish(none);
+        EXPECT_THAT(cannot_be_read(), HasSubstr("what the traffic classes of ens1 were before is not put back yet"));
+    }
+    port.run();
+    EXPECT_EQ(port.state(), PortKeeping::LeftAlone);
+    port.kernel.fail_read(1, EIO);
+    port.run();
+    EXPECT_EQ(port.state(), PortKeeping::LeftAlone) << "nothing is to be done to it";
+    EXPECT_THAT(port.keeper.care().reason, HasSubstr("the scheduling tree divides"));
+}
+
+TEST(PortKeeper, LeavesAPortAloneThatHasNoTrafficClasses)
+{
+    Keeping port;
+    port.keeper.take_wish(wish());
+    port.keeper.take_none("its driver has no DCB");
+    EXPECT_EQ(port.state(), PortKeeping::LeftAlone);
+    EXPECT_EQ(port.keeper.care().reason, "its driver has no DCB");
+}
+
+TEST(PortKeeper, SaysThatPuttingBackWasRefused)
+{
+    Keeping port;
+    port.keeper.take_wish(wish());
+    port.run();
+    port.kernel.have_privileges(false);
+    port.keeper.take_wish({});
+    port.run();
+    EXPECT_EQ(port.state(), PortKeeping::Failed);
+    EXPECT_THAT(port.keeper.care().reason, HasSubstr("what the traffic classes of ens1 were before is not put back: "));
+    EXPECT_THAT(port.keeper.care().reason, Not(HasSubstr("port-classes: report"))) << "which does not mend it";
+    EXPECT_TRUE(port.disk);
+}
+
 TEST(PortKeeper, BeginsNothingWhileTheDriverIsNotKnown)
 {
     Keeping port;
     port.knows_driver = false;
     port.keeper.take_wish(wish());
     EXPECT_EQ(port.run(), 0);
+    EXPECT_EQ(port.state(), PortKeeping::Waiting);
+    EXPECT_THAT(port.keeper.care().reason, HasSubstr("the driver of ens1 is not known"));
     EXPECT_FALSE(port.disk);
     port.knows_driver = true;
     port.run();

@@ -50,10 +50,10 @@ std::string management(const api::PortCare& care)
         text = because("being set");
         break;
     case PortKeeping::Waiting:
-        text = because("not set yet, tried again");
+        text = care.reason + "; the daemon tries again";
         break;
     case PortKeeping::Failed:
-        text = because("not set");
+        text = care.reason;
         break;
     case PortKeeping::Stopped:
         text = because("not set any more");
@@ -79,11 +79,11 @@ std::string render_port_classes(const DeviceView& device, const std::vector<api:
 {
     const api::Port& port = device.port_classes;
     if (port.state == "failed" || port.state == "pending") {
-        return sentence_on(
-                   screen, 0, 2,
-                   printable(fmt::format("traffic classes of {}: {}", port.netdev,
-                                         port.state == "pending" ? "the kernel has not answered yet" : port.reason))) +
-               "\n";
+        const bool is_undone = port.care && needs_attention(port.care->keeping);    // its reason has that of the port
+        const std::string why = is_undone                  ? management(*port.care)
+                                : port.state == "pending" ? "the kernel has not answered yet"
+                                                          : port.reason;
+        return sentence_on(screen, 0, 2, printable(fmt::format("traffic classes of {}: {}", port.netdev, why))) + "\n";
     }
     const auto rows = port_levels(device, levels);
     const std::string rest = port.care ? sentence_on(screen, 0, 2,

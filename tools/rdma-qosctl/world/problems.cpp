@@ -136,7 +136,9 @@ void find_beside(const DeviceView& device, std::vector<Problem>& problems)
 void find_in_port_classes(const DeviceView& device, std::vector<Problem>& problems)
 {
     const api::Port& port = device.port_classes;
-    if (port.state == "failed") {
+    const auto& care = port.care;
+    const bool is_undone = care && needs_attention(care->keeping);
+    if (port.state == "failed" && !is_undone) {
         problems.push_back(
             {false,
              fmt::format("{}: the traffic classes of {} cannot be read: {}", device.key(), port.netdev, port.reason),
@@ -144,16 +146,13 @@ void find_in_port_classes(const DeviceView& device, std::vector<Problem>& proble
                          "by itself",
                          port.netdev)});
     }
-    if (const auto& care = port.care;
-        care && (care->keeping == PortKeeping::Failed || care->keeping == PortKeeping::Waiting)) {
+    if (is_undone && care->keeping != PortKeeping::Stopped) {
         problems.push_back(
-            {true,
-             fmt::format("{}: the traffic classes of {} are not as they should be: {}", device.key(), port.netdev,
-                         care->reason),
+            {true, fmt::format("{}: {}", device.key(), care->reason),
              care->keeping == PortKeeping::Waiting
                  ? fmt::format("the daemon tries again; `rdma-qosctl reconcile {}` does it now", device.key())
                  : fmt::format("`rdma-qosctl reconcile {}` tries again", device.key())});
-    } else if (care && care->keeping == PortKeeping::Stopped) {
+    } else if (is_undone) {
         problems.push_back({true, fmt::format("{}: {}", device.key(), care->reason),
                             fmt::format("end what else sets them, then `rdma-qosctl enable {}`", device.key())});
     }
