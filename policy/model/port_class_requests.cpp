@@ -7,7 +7,6 @@
 #include "policy/model/traffic_class.h"
 
 namespace rdmaqos {
-namespace {
 
 // Its tree has them as elements, nodes before levels; a level that is a child has the name of no node.
 bool is_strict(const Policy& policy, const ElementPath& child)
@@ -21,8 +20,6 @@ bool is_strict(const Policy& policy, const ElementPath& child)
         return !node.parent && node.strict && node_path(policy, node) == child;
     });
 }
-
-}    // namespace
 
 port_classes::Requests port_class_requests(const Policy& policy, const DeviceNames& device, Bandwidth link_speed)
 {

@@ -8,6 +8,9 @@
 
 namespace rdmaqos {
 
+// Whether `strict` is set of the level or the scheduling-node that is this child of the root.
+[[nodiscard]] bool is_strict(const Policy& policy, const ElementPath& child);
+
 // The children of the root that this device has, each with the DSCPs of its levels. Levels that are only monitored have
 // no class; they are `elsewhere`, as those without `schedule` and those for other devices, since their packets carry
 // their DSCP nevertheless. Parts of the link become rates.

@@ -8,6 +8,7 @@
 #include "tests/fuzz/support/mutator.h"
 #include "tests/support/fake_ib_port.h"
 #include "tools/rdma-qosctl/offline/opensm_compare.h"
+#include "tools/rdma-qosctl/offline/vl_arbitration.h"
 
 namespace rdmaqos::smp::test {
 namespace {
@@ -39,7 +40,9 @@ std::string answers_of(FakeIbPort port)
 TEST(SmpFuzz, Answers)
 {
     ctl::OpensmQos wanted;
-    wanted.lanes = {{"", 10, 10, {0}}, {"a", 70, 70, {1, 2}}, {"b", 30, 30, {3}}};
+    wanted.lanes = {{"", 10, {0}, false}, {"a", 70, {1, 2}, false}, {"b", 30, {3}, false}, {"c", 1, {4}, true}};
+    wanted.low = {{0, 64}, {1, 255}, {2, 192}, {1, 192}};
+    wanted.high = {{3, 64}};
     rdmaqos::test::fuzz("smp", {answers_of({some_lanes()}), answers_of({some_lanes(), 64}), answers_of({})},
                         [&](const std::string& text) {
                             std::size_t at = 0;

@@ -15,7 +15,8 @@ OpensmQos wanted()
 {
     OpensmQos qos;
     qos.max_vls = 4;
-    qos.lanes = {{"", 10, 16, {}}, {"tenants", 70, 128, {3, 4}}, {"bulk", 30, 64, {5}}};
+    qos.lanes = {{"", 10, {}, false}, {"tenants", 20, {3, 4}, false}, {"bulk", 10, {5}, false}};
+    qos.low = {{0, 64}, {1, 128}, {2, 64}};
     for (std::uint8_t sl = 0; sl < 16; ++sl) {
         qos.vl_of_sl.at(sl) = sl == 5 ? 2 : sl == 3 || sl == 4 ? 1 : 0;
         if (qos.vl_of_sl.at(sl) == 0) {
@@ -31,9 +32,9 @@ smp::PortLanes as_asked()
     const OpensmQos qos = wanted();
     smp::PortLanes port;
     port.data_vls = qos.max_vls;
-    for (std::size_t vl = 0; vl < qos.lanes.size(); ++vl) {
-        port.low.push_back({static_cast<std::uint8_t>(vl), qos.lanes[vl].weight});
-    }
+    port.low = qos.low;
+    port.high = qos.high;
+    port.high_limit = qos.high_limit;
     port.vl_of_sl = qos.vl_of_sl;
     return port;
 }
@@ -48,7 +49,7 @@ TEST(OpensmCompare, APortThatIsSetAsAskedDiffersInNothing)
     EXPECT_THAT(differences(wanted(), port), IsEmpty()) << "no SL of the policy is in VL 7";
     // The same parts, in other numbers and by several turns.
     port = as_asked();
-    port.low = {{1, 64}, {0, 16}, {1, 64}, {2, 64}};
+    port.low = {{1, 64}, {0, 64}, {1, 64}, {2, 64}};
     EXPECT_THAT(differences(wanted(), port), IsEmpty()) << "and in another order";
 }
 
@@ -81,10 +82,43 @@ TEST(OpensmCompare, WhatGoesFirst)
     smp::PortLanes port = as_asked();
     port.high = {{2, 4}, {2, 8}};
     port.high_limit = 255;
-    EXPECT_THAT(
-        differences(wanted(), port),
-        ElementsAre("VL 2 (bulk) goes before the others, by the table of high priority (limit 255), and nothing "
-                    "should"));
+    EXPECT_THAT(differences(wanted(), port),
+                ElementsAre("VL 2 (bulk) goes before the others, by the table of high priority (limit 255), and should "
+                            "not"));
+}
+
+TEST(OpensmCompare, WhatShouldGoFirst)
+{
+    OpensmQos strict = wanted();
+    strict.lanes[2].is_first = true;
+    strict.low = {{0, 64}, {1, 128}};
+    strict.high = {{2, 64}};
+    smp::PortLanes port = as_asked();
+    port.low = strict.low;
+    port.high = {{2, 255}};
+    EXPECT_THAT(differences(strict, port), IsEmpty()) << "alone in its table, with any weight";
+    port.high_limit = 4;
+    EXPECT_THAT(differences(strict, port),
+                ElementsAre("VL 2 (bulk) goes before the others with the limit 4, and should with 0"));
+    port.high.clear();
+    port.low = {{0, 64}, {1, 64}};
+    EXPECT_THAT(differences(strict, port),
+                ElementsAre("VL 2 (bulk) should go before the others, and is not in the table of high priority",
+                            HasSubstr("VL 0 (all else) gets 50 % of what lanes that go first leave"),
+                            HasSubstr("VL 1 (tenants) gets 50 %")));
+}
+
+// Its table has more entries than those that were counted on.
+TEST(OpensmCompare, ComingNearerToTheSharesIsNoDifference)
+{
+    OpensmQos coarse = wanted();
+    coarse.lanes[1].share = 80;    // 10, 80, 10
+    coarse.low = {{0, 64}, {1, 192}, {2, 64}};
+    smp::PortLanes port = as_asked();
+    port.low = {{0, 64}, {1, 255}, {2, 64}, {1, 255}};
+    EXPECT_THAT(differences(coarse, port), IsEmpty());
+    port.low = {{0, 64}, {1, 128}, {2, 64}};
+    EXPECT_EQ(differences(coarse, port).size(), 3U);
 }
 
 TEST(OpensmCompare, APortWithoutQosHasOneLane)
@@ -93,12 +127,6 @@ TEST(OpensmCompare, APortWithoutQosHasOneLane)
                 ElementsAre(HasSubstr("the port has 1 VL for data in operation, and 3 are needed"),
                             "SL 3, 4 are in VL 0, and should be in VL 1, that of tenants",
                             "SL 5 is in VL 0, and should be in VL 2, that of bulk"));
-}
-
-TEST(OpensmCompare, InWords)
-{
-    EXPECT_EQ(in_words(std::vector<smp::Turn>{{1, 70}, {2, 30}}), "1:70,2:30");
-    EXPECT_EQ(in_words(std::vector<smp::Turn>{}), "none");
 }
 
 }    // namespace

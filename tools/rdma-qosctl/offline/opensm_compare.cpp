@@ -1,25 +1,20 @@
 #include "tools/rdma-qosctl/offline/opensm_compare.h"
 
 #include <cmath>
+#include <cstdint>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "lib/base/text.h"
+#include "tools/rdma-qosctl/offline/vl_arbitration.h"
 
 namespace rdmaqos::ctl {
 namespace {
 
-constexpr std::uint32_t kBytesOfWeight = 64;    // bytes of a weight of 1
-constexpr std::uint32_t kPacketBytes = 4096;
 constexpr double kSmallestDifference = 1;    // percent of the link
-
-// "tenants", "all else"
-std::string name_of(const Lane& lane)
-{
-    return lane.child.empty() ? "all else" : printable(lane.child);
-}
 
 std::string vl_in_words(std::uint8_t vl)
 {
@@ -44,48 +39,58 @@ void compare_sls(const OpensmQos& wanted, const smp::PortLanes& port, std::vecto
     }
 }
 
+// A port that is nearer to the shares than what was asked for differs in nothing: its table may be longer.
 void compare_parts(const OpensmQos& wanted, const smp::PortLanes& port, std::vector<std::string>& found)
 {
-    std::vector<smp::Turn> asked;
-    for (std::size_t vl = 0; vl < wanted.lanes.size(); ++vl) {
-        asked.push_back({static_cast<std::uint8_t>(vl), wanted.lanes[vl].weight});
-    }
+    const bool some_are_first = !wanted.high.empty();
     std::vector<smp::Turn> of_lanes;    // others have nothing to send
     for (const smp::Turn& turn : port.low) {
-        if (turn.vl < wanted.lanes.size()) {
+        if (turn.vl < wanted.lanes.size() && !wanted.lanes[turn.vl].is_first) {
             of_lanes.push_back(turn);
         }
     }
-    const auto should = parts_of(asked, kPacketBytes);
-    const auto has = parts_of(of_lanes, kPacketBytes);
+    const auto shares = wanted_parts(wanted);
+    const auto should = parts_of(wanted.low, kLargestPacket);
+    auto has = parts_of(of_lanes, kLargestPacket);
+    for (const auto& [vl, part] : should) {
+        const double percent = has[vl];
+        if (std::abs(percent - part) > kSmallestDifference &&
+            std::abs(percent - shares.at(vl)) > std::abs(part - shares.at(vl))) {
+            found.push_back(fmt::format("VL {} ({}) gets {:.0f} % of {} with packets of {} bytes while all lanes are "
+                                        "busy, and should get {:.0f} %",
+                                        vl, name_of(wanted.lanes[vl]), percent,
+                                        some_are_first ? "what lanes that go first leave" : "the link", kLargestPacket,
+                                        part));
+        }
+    }
+}
+
+// Those of high priority, and how far they may go.
+void compare_first(const OpensmQos& wanted, const smp::PortLanes& port, std::vector<std::string>& found)
+{
+    std::set<std::uint8_t> first;
+    for (const smp::Turn& turn : port.high) {
+        first.insert(turn.vl);
+    }
     for (std::size_t vl = 0; vl < wanted.lanes.size(); ++vl) {
-        const auto number = static_cast<std::uint8_t>(vl);
-        const auto part = has.find(number);
-        const double percent = part == has.end() ? 0 : part->second;
-        if (std::abs(percent - should.at(number)) > kSmallestDifference) {
-            found.push_back(fmt::format("VL {} ({}) gets {:.0f} % of the link with packets of {} bytes while all lanes "
-                                        "are busy, and should get {:.0f} %",
-                                        vl, name_of(wanted.lanes[vl]), percent, kPacketBytes, should.at(number)));
+        const Lane& lane = wanted.lanes[vl];
+        const bool goes_first = first.contains(static_cast<std::uint8_t>(vl));
+        if (goes_first && !lane.is_first) {
+            found.push_back(fmt::format("VL {} ({}) goes before the others, by the table of high priority (limit {}), "
+                                        "and should not",
+                                        vl, name_of(lane), port.high_limit));
+        } else if (lane.is_first && !goes_first) {
+            found.push_back(fmt::format("VL {} ({}) should go before the others, and is not in the table of high "
+                                        "priority",
+                                        vl, name_of(lane)));
+        } else if (goes_first && port.high_limit != wanted.high_limit) {
+            found.push_back(fmt::format("VL {} ({}) goes before the others with the limit {}, and should with {}", vl,
+                                        name_of(lane), port.high_limit, wanted.high_limit));
         }
     }
 }
 
 }    // namespace
-
-std::map<std::uint8_t, double> parts_of(const std::vector<smp::Turn>& turns, std::uint32_t packet_bytes)
-{
-    std::map<std::uint8_t, double> bytes;
-    double all = 0;
-    for (const smp::Turn& turn : turns) {
-        const std::uint32_t packets = (turn.weight * kBytesOfWeight + packet_bytes - 1) / packet_bytes;
-        bytes[turn.vl] += packets * packet_bytes;
-        all += packets * packet_bytes;
-    }
-    for (auto& [vl, part] : bytes) {
-        part = all == 0 ? 0 : part * 100 / all;
-    }
-    return bytes;
-}
 
 std::vector<std::string> differences(const OpensmQos& wanted, const smp::PortLanes& port)
 {
@@ -100,28 +105,9 @@ std::vector<std::string> differences(const OpensmQos& wanted, const smp::PortLan
     if (port.data_vls == 1) {
         return found;    // nothing is divided
     }
-    std::set<std::uint8_t> first;
-    for (const smp::Turn& turn : port.high) {
-        if (turn.vl < wanted.lanes.size()) {
-            first.insert(turn.vl);
-        }
-    }
-    for (const std::uint8_t vl : first) {
-        found.push_back(fmt::format("VL {} ({}) goes before the others, by the table of high priority (limit {}), and "
-                                    "nothing should",
-                                    vl, name_of(wanted.lanes.at(vl)), port.high_limit));
-    }
+    compare_first(wanted, port, found);
     compare_parts(wanted, port, found);
     return found;
-}
-
-std::string in_words(const std::vector<smp::Turn>& turns)
-{
-    std::vector<std::string> words;
-    for (const smp::Turn& turn : turns) {
-        words.push_back(fmt::format("{}:{}", turn.vl, turn.weight));
-    }
-    return words.empty() ? "none" : fmt::format("{}", fmt::join(words, ","));
 }
 
 }    // namespace rdmaqos::ctl

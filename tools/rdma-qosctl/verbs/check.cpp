@@ -222,7 +222,7 @@ void compare_lanes(const OpensmQos& wanted, const std::string& root, port_lint::
 void add_infiniband_ports(const Policy& policy, const std::string& root, std::vector<port_lint::Interface>& host,
                           CheckedPorts& checked)
 {
-    const OpensmQos wanted = opensm_qos(policy, kUsualDataVls);
+    const OpensmQos wanted = opensm_qos(policy, FabricPorts{});
     for (auto& found : port_lint::find_infiniband_ports(root)) {
         DeviceNames names = names_of_port(found);
         names.link_layer = LinkLayer::InfiniBand;

@@ -22,6 +22,7 @@
 #include "tools/rdma-qosctl/offline/opensm_qos.h"
 #include "tools/rdma-qosctl/offline/port_demands.h"
 #include "tools/rdma-qosctl/offline/port_lanes.h"
+#include "tools/rdma-qosctl/offline/vl_arbitration.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 
@@ -30,7 +31,8 @@ namespace {
 
 struct ExportOpensmOptions {
     std::vector<std::string> files;
-    std::uint32_t data_vls = kUsualDataVls;
+    std::uint32_t data_vls = FabricPorts{}.data_vls;
+    std::size_t entries = FabricPorts{}.entries;
     std::string compare;    // a port: what it has, instead of the lines
 };
 
@@ -41,25 +43,15 @@ void add_options(CLI::App& command, ExportOpensmOptions& options)
         ->type_name("1|2|4|8|15")
         ->check(CLI::IsMember({1, 2, 4, 8, 15}));
     command
+        .add_option("--vlarb-entries", options.entries,
+                    "How many entries the VL arbitration tables of all ports have: VLArbLowCap of `smpquery portinfo`")
+        ->type_name("N")
+        ->check(CLI::Range(std::size_t{1}, kMostEntries));
+    command
         .add_option("--compare", options.compare,
                     "Print instead in what this InfiniBand port of the host differs from that, by what it says of "
                     "itself; needs root")
         ->type_name("DEVICE[/PORT]");
-}
-
-Json qos_json(const OpensmQos& qos)
-{
-    Json lanes = Json::array();
-    for (const Lane& lane : qos.lanes) {
-        Json each{{"vl", lanes.size()}};
-        set_text(each, "child", lane.child);
-        each["share"] = lane.share;
-        each["weight"] = lane.weight;
-        each["sls"] = lane.sls;
-        lanes.push_back(std::move(each));
-    }
-    return {{"revision", qos.revision}, {"max-vls", qos.max_vls},   {"lanes", std::move(lanes)},
-            {"sl2vl", qos.vl_of_sl},    {"findings", qos.findings}, {"conf", to_conf(qos)}};
 }
 
 Json turns_json(const std::vector<smp::Turn>& turns)
@@ -69,6 +61,22 @@ Json turns_json(const std::vector<smp::Turn>& turns)
         all.push_back({{"vl", turn.vl}, {"weight", turn.weight}});
     }
     return all;
+}
+
+Json qos_json(const OpensmQos& qos)
+{
+    Json lanes = Json::array();
+    for (const Lane& lane : qos.lanes) {
+        Json each{{"vl", lanes.size()}};
+        set_text(each, "child", lane.child);
+        each["share"] = lane.share;
+        each["goes-first"] = lane.is_first;
+        each["sls"] = lane.sls;
+        lanes.push_back(std::move(each));
+    }
+    return {{"revision", qos.revision},     {"max-vls", qos.max_vls},       {"lanes", std::move(lanes)},
+            {"high-limit", qos.high_limit}, {"high", turns_json(qos.high)}, {"low", turns_json(qos.low)},
+            {"sl2vl", qos.vl_of_sl},        {"findings", qos.findings},     {"conf", to_conf(qos)}};
 }
 
 // "mlx5_0/1"; the first port if none is named.
@@ -116,7 +124,7 @@ Result<ExitStatus> compare_with_port(const Context& context, const OpensmQos& qo
 Result<ExitStatus> export_opensm(const Context& context, const ExportOpensmOptions& options)
 {
     const auto policy = TRY(require_policy(options.files, context.root));
-    const OpensmQos qos = opensm_qos(*policy, static_cast<std::uint8_t>(options.data_vls));
+    const OpensmQos qos = opensm_qos(*policy, {static_cast<std::uint8_t>(options.data_vls), options.entries});
     if (!options.compare.empty()) {
         return compare_with_port(context, qos, options.compare);
     }

@@ -27,18 +27,40 @@ qos-levels:
   - {name: rpc, sl: 3, schedule: {parent: tenants, share: 1}}
   - {name: kv, sl: 4, schedule: {parent: tenants, share: 1}}
   - {name: bulk, sl: 5, schedule: {share: 30}}
+  - {name: control, sl: 6, schedule: {strict: true, max-rate: 2Gbps}}
 """
+# Of what control leaves: VL 0 has a tenth of the smallest share.
+PARTS = {"": 3 / 1.03, "tenants": 70 / 1.03, "bulk": 30 / 1.03}
+NEAR_ENOUGH = 3  # percent of the link
 
 
 def arbitration(said):
-    """{"Low": {vl: weight}, "High": ...} of smpquery VLArbitration, without entries of no weight."""
+    """{"Low": [(vl, weight)], "High": ...} of smpquery VLArbitration, in their order, without entries of no weight."""
     tables = {}
     for name, vls, weights in re.findall(r"^# (Low|High) priority[^\n]*\n(VL\s*:[^\n]*)\n(WEIGHT\s*:[^\n]*)", said, re.MULTILINE):
-        entries = tables.setdefault(name, {})
+        entries = tables.setdefault(name, [])
         for vl, weight in zip(re.findall(r"0x(\w+)", vls), re.findall(r"0x(\w+)", weights)):
             if int(weight, 16):
-                entries[int(vl, 16)] = entries.get(int(vl, 16), 0) + int(weight, 16)
+                entries.append((int(vl, 16), int(weight, 16)))
     return tables
+
+
+def parts(entries, packet):
+    """Percent of a link by VL, while all are busy: in its turn a VL sends whole packets until its weight is used up."""
+    sent = {}
+    for vl, weight in entries:
+        sent[vl] = sent.get(vl, 0) + -(-weight * 64 // packet) * packet
+    return {vl: 100 * each / sum(sent.values()) for vl, each in sent.items()}
+
+
+def wrong_parts(entries, lanes):
+    """How a table divides a link otherwise than the policy, in words."""
+    wanted = {lane["vl"]: PARTS[lane.get("child", "")] for lane in lanes if not lane["goes-first"]}
+    for packet in (256, 1024, 2048, 4096):
+        has = parts(entries, packet)
+        if set(has) != set(wanted) or any(abs(has[vl] - wanted[vl]) > NEAR_ENOUGH for vl in wanted):
+            return f"with packets of {packet} bytes: {has}, the policy has {wanted}"
+    return ""
 
 
 def compared(simulator, host, port, path):
@@ -62,22 +84,26 @@ def main():
     with open(other_path, "w", encoding="utf-8") as file:
         file.write(POLICY.replace("share: 30", "share: 50"))
     exported = json.loads(live.run("rdma-qosctl", "--json", "export", "opensm", path).stdout)
-    low = {lane["vl"]: lane["weight"] for lane in exported["lanes"]}
+    low, high = ([(turn["vl"], turn["weight"]) for turn in exported[table]] for table in ("low", "high"))
     opensm = live.OpenSM(simulator, os.path.join(directory, "opensm"), "", "Default=0x7fff, ipoib: ALL=full;\n",
                          options=exported["conf"])
     differences = 0
     counts = {"arbitration": 0, "sl": 0, "compared": 0}
     try:
-        if len(set(low.values())) < 3 or len(low) < 3:
-            raise live.Failure(f"the policy has no three lanes of different weights: {low}")
+        if len({vl for vl, _ in low}) != len(PARTS) or len(low) == len(PARTS) or not high:
+            raise live.Failure(f"the policy has no lane with several entries, or none that goes first: {low}, {high}")
         for port in simulator.ports():
             if port["type"] != "CA":
                 continue
             tables = arbitration(simulator.diags("smpquery", "VLArb", port["lid"], port["port"]).stdout)
             counts["arbitration"] += 1
-            if tables.get("Low") != low or tables.get("High"):
+            if tables.get("Low") != low or tables.get("High") != high:
                 differences += 1
-                print(f"{port['description']} port {port['port']}: has {tables}, exported was low {low} and nothing high")
+                print(f"{port['description']} port {port['port']}: has {tables}, exported was low {low}, high {high}")
+            wrong = wrong_parts(tables.get("Low", []), exported["lanes"])
+            if wrong:
+                differences += 1
+                print(f"{port['description']} port {port['port']} divides its link {wrong}")
             said = simulator.diags("smpquery", "SL2VL", port["lid"]).stdout
             for row in re.findall(r"out\s+\d+: \|(.*)\|", said):
                 counts["sl"] += 1
