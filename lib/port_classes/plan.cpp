@@ -21,8 +21,10 @@ namespace {
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 constexpr std::uint8_t kWhole = 100;
-constexpr std::size_t kOthers = 0;           // the class of everything else
+constexpr double kLeastLeft = 0.01;          // of the link, by strict classes
+constexpr double kMostOfLeft = 0.5;          // of that, for everything else
 constexpr double kOfNotifications = 0.01;    // of the link
+constexpr std::size_t kOthers = 0;           // the class of everything else
 
 double in_kbps(Bandwidth rate)
 {
@@ -128,6 +130,7 @@ private:
         groups_ = groups_of(requests_, before_.ets->classes - 1U, rules_.has_strict);
         data_groups_ = groups_.size();
         wishes_.assign(groups_.size(), 0);
+        is_cap_told_.assign(groups_.size(), false);
     }
 
     // The last group, without children.
@@ -284,13 +287,15 @@ private:
             const auto rounded = rounded_down(*rules_.max_rates, *cap);
             class_of(index).max_rate = rounded.value_or(lowest);
             if (group.children.size() == 1 && !rounded) {
+                is_cap_told_[index] = true;
                 report_cap(only, to_string(lowest),
                            fmt::format("the lowest maximum rate of a traffic class is {}", to_string(lowest)));
             } else if (group.children.size() == 1) {
-                report_rounding(only, *cap, *rounded);
+                is_cap_told_[index] = report_rounding(only, *cap, *rounded);
             }
         }
         if (group.children.size() > 1) {
+            is_cap_told_[index] = true;
             for (const std::size_t child : group.children) {
                 if (has_effect(requests_.children[child])) {
                     report_cap(requests_.children[child],
@@ -309,10 +314,11 @@ private:
         return child.max_rate && *child.max_rate < options_.link_speed;
     }
 
-    void report_rounding(const ClassRequest& child, Bandwidth cap, Bandwidth rounded)
+    // Whether it is a finding.
+    bool report_rounding(const ClassRequest& child, Bandwidth cap, Bandwidth rounded)
     {
         if (rounded == cap) {
-            return;
+            return false;
         }
         const std::string why = rounded == rules_.max_rates->back().up_to
                                     ? "the largest maximum rate of a traffic class"
@@ -320,15 +326,17 @@ private:
         if (in_kbps(rounded) < (1 - kTolerated) * in_kbps(cap)) {
             plan_.findings.push_back(
                 {FindingKind::TrafficClass, false, child.path, "max-rate " + to_string(cap), to_string(rounded), why});
-        } else {
-            plan_.notes.push_back(fmt::format("{}: its max-rate, {}, becomes {}: {}", child.path.text(), to_string(cap),
-                                              to_string(rounded), why));
+            return true;
         }
+        plan_.notes.push_back(fmt::format("{}: its max-rate, {}, becomes {}: {}", child.path.text(), to_string(cap),
+                                          to_string(rounded), why));
+        return false;
     }
 
     // ---- weights ----
 
-    // What the strict classes leave when all are busy. Those without a cap are reported, and counted as idle.
+    // What the strict classes leave when all are busy; below 0: their caps are more than the link. Those without a cap
+    // are reported, and counted as idle.
     [[nodiscard]] double left_by_strict() const
     {
         double left = link_;
@@ -338,7 +346,7 @@ private:
                                                       : cap_of(group);
             left -= cap ? in_kbps(*cap) : 0;
         }
-        return std::max(left, 0.01 * link_);
+        return left;
     }
 
     // What each child of the root should have, in parts of `whole`; the rest is everything else's.
@@ -356,9 +364,10 @@ private:
             }
             guaranteed += std::min(static_cast<double>(claims[child].guarantee), claims[child].most);
         }
-        const double most = link_ * std::max<std::uint8_t>(options_.others_percent, 1) / kWhole;
-        const double least = std::min(0.01 * link_, most);
-        const double others = std::min(std::max(std::min(most, whole - guaranteed), least), whole);
+        const double most = std::min(link_ * std::max<std::uint8_t>(options_.others_percent, 1) / kWhole,
+                                     kMostOfLeft * whole);
+        const double least = whole / kWhole;
+        const double others = std::max(std::min(most, whole - guaranteed), least);
         auto parts = divide_fairly(whole - others, claims);
         for (double& part : parts) {
             part /= whole;
@@ -375,7 +384,8 @@ private:
 
     void choose_weights()
     {
-        const double whole = left_by_strict();
+        // Weights are for the times when strict classes send less, too.
+        const double whole = std::max(left_by_strict(), kLeastLeft * link_);
         const auto parts = fair_parts(whole);
         std::vector<WeightWish> wishes(1);    // the first is everything else
         std::vector<std::size_t> whose(1);    // the others are groups
@@ -413,28 +423,32 @@ private:
             use.wanted = wishes[i].wanted * whole / link_ * kWhole;
             use.reached = reached[i] * whole / link_ * kWhole;
             if (!is_others && !groups_[whose[i]].children.empty()) {
-                report_weight(groups_[whose[i]], wishes[i], reached[i], whole);
+                report_weight(whose[i], wishes[i], reached[i], whole);
             }
         }
     }
 
-    void report_weight(const Group& group, const WeightWish& wish, double reached, double whole)
+    void report_weight(std::size_t index, const WeightWish& wish, double reached, double whole)
     {
         constexpr double kRounding = 1;    // kbit/s
+        const Group& group = groups_[index];
         const auto others_cap = plan_.wanted.ets->traffic_class[kOthers].max_rate;
         const std::string why = "weights of traffic classes are whole percents, 1 at least, and everything outside the "
                                 "policy has 1 at least" +
                                 (others_cap ? "; that is capped at " + to_string(*others_cap) + ", as before" : "");
         const ClassRequest& only = requests_.children[group.children.front()];
-        if (group.children.size() == 1 && only.min_rate && reached * whole + kRounding < in_kbps(*only.min_rate)) {
+        const double left = std::max(left_by_strict(), 0.0);
+        const double rate = reached * std::min(left, whole);
+        if (group.children.size() == 1 && only.min_rate && rate + kRounding < in_kbps(*only.min_rate)) {
             plan_.findings.push_back({FindingKind::MinRateMissed, false, only.path,
                                       "min-rate " + to_string(*only.min_rate),
-                                      to_string(Bandwidth::from_mbps(Bandwidth::from_computed(reached * whole).mbps())),
-                                      why, Gap::between(Bandwidth::from_computed(reached * whole), *only.min_rate)});
+                                      to_string(Bandwidth::from_mbps(Bandwidth::from_computed(rate).mbps())),
+                                      left < whole ? "classes that are `strict` can take the rest of the link" : why,
+                                      Gap::between(Bandwidth::from_computed(rate), *only.min_rate)});
             return;
         }
-        // Who has too little because of its cap was told of that.
-        const double off = std::abs(reached - std::min(wish.wanted, wish.most));
+        // Who has too little because of its cap may have been told of that.
+        const double off = std::abs(reached - (is_cap_told_[index] ? std::min(wish.wanted, wish.most) : wish.wanted));
         if (off > kTolerated * wish.wanted) {
             for (const std::size_t child : group.children) {
                 plan_.findings.push_back(
@@ -540,6 +554,14 @@ private:
                     {FindingKind::TrafficClass, false, child.path, "`strict`",
                      "all of the link, whatever others are guaranteed",
                      child.max_rate ? "its traffic class has no maximum rate" : "it has no `max-rate`"});
+            } else if (left_by_strict() < kLeastLeft * link_) {
+                plan_.findings.push_back(
+                    {FindingKind::TrafficClass, false, child.path, "`strict`",
+                     "all of the link together with the others that are strict, of which those in classes with higher "
+                     "numbers go first",
+                     fmt::format("their max-rates sum to {}, of a link of {}",
+                                 to_string(Bandwidth::from_computed(link_ - left_by_strict())),
+                                 to_string(options_.link_speed))});
             }
         }
     }
@@ -577,6 +599,7 @@ private:
     std::size_t data_groups_ = 0;
     std::vector<std::uint8_t> wishes_;
     std::vector<PlacedGroup> placed_;
+    std::vector<bool> is_cap_told_;    // of a group: by a finding
     std::uint32_t spare_weight_ = 0;
 };
 
