@@ -102,6 +102,32 @@ TEST(PortClassesScreen, SharesInOneClassAreWorthKnowingWithoutACommonTree)
     EXPECT_FALSE(names_shared_class());
 }
 
+// `check --host` reads ports without the daemon, which undoes what others set in classes that it keeps.
+TEST(PortClassesScreen, WhatTheDaemonKeepsIsKeptForTheLintToo)
+{
+    World world = world_with(some_settings());
+    DeviceView& device = world.devices.front();
+    device.attach_mode = "per-process";
+    device.port_classes.care = api::PortCare{.keeping = PortKeeping::Kept};
+    port_lint::Interface port;
+    port.rdma.device = device.name;
+    port.rdma.port = device.port;
+    take_from_daemon(port, world.devices);
+    EXPECT_TRUE(port.is_kept);
+    EXPECT_FALSE(port.is_divided_by_tree);
+    device.port_classes.care->keeping = PortKeeping::Stopped;
+    device.attach_mode = "shared";
+    take_from_daemon(port, world.devices);
+    EXPECT_FALSE(port.is_kept) << "nothing is written there any more";
+    EXPECT_TRUE(port.is_divided_by_tree);
+    port.rdma.port = device.port + 1;
+    port.is_divided_by_tree = false;
+    take_from_daemon(port, world.devices);
+    EXPECT_FALSE(port.is_divided_by_tree) << "another port";
+    take_from_daemon(port, {});
+    EXPECT_FALSE(port.is_kept);
+}
+
 TEST(PortClassesScreen, AsJson)
 {
     const World world = world_with(some_settings());

@@ -39,6 +39,7 @@
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/check.h"
 #include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/world/port_levels.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -174,11 +175,33 @@ struct PortQuestion {
     std::string root;    // "/"
     std::vector<port_lint::OtherEnd> other_ends;
     std::chrono::seconds watch{};
+    std::vector<DeviceView> devices;    // as the daemon says, which may keep what others should leave alone
+    std::string unasked;                // why it was not asked, though it may run; empty: it was
 };
+
+void ask_daemon(const Context& context, const CheckOptions& options, PortQuestion& question)
+{
+    if (options.offline) {
+        question.unasked = "the daemon is not asked (--offline)";
+        return;
+    }
+    auto client = connect(context);
+    if (!client) {
+        question.unasked = client.error().code == ErrorCode::NoDaemon ? "" : to_string(client.error());
+        return;
+    }
+    auto world = fetch_devices(*client);
+    if (!world) {
+        question.unasked = world.error().code == ErrorCode::NoDaemon ? "" : to_string(world.error());
+        return;
+    }
+    question.devices = std::move(world->devices);
+}
 
 Result<PortQuestion> question_of(const Context& context, const CheckOptions& options)
 {
-    PortQuestion question{context.root.empty() ? "/" : context.root, {}, std::chrono::seconds(options.watch)};
+    PortQuestion question{context.root.empty() ? "/" : context.root, {}, std::chrono::seconds(options.watch), {}, {}};
+    ask_daemon(context, options, question);
     for (const std::string& file : options.peers) {
         const std::string text = TRY(read_regular_file(file, kLargestOtherEnd));
         for (auto& end : TRY(other_ends_of(text, file))) {
@@ -232,7 +255,7 @@ void add_infiniband_ports(const Policy& policy, const std::string& root, std::ve
     }
 }
 
-// The kernel tells everybody; without a daemon.
+// The kernel tells everybody; the daemon only what it does with them.
 CheckedPorts check_ports(const Policy& policy, const Matcher& matcher, const PortQuestion& question)
 {
     CheckedPorts checked;
@@ -252,6 +275,7 @@ CheckedPorts check_ports(const Policy& policy, const Matcher& matcher, const Por
         port.rdma.sent = port_lint::sent_bytes(port_bytes::read_counters(port.name));
         const DeviceNames names = names_of_port(found);
         set_demands(port, policy, names);
+        take_from_daemon(port, question.devices);
         Request from_here;
         from_here.device = names;
         const auto traffic = kernel_traffic(matcher, from_here, loaded);
@@ -264,6 +288,12 @@ CheckedPorts check_ports(const Policy& policy, const Matcher& matcher, const Por
         }
         checked.interfaces.push_back(port.name);
         host.push_back(std::move(port));
+    }
+    if (!host.empty() && !question.unasked.empty()) {
+        checked.notes.push_back(
+            fmt::format("it is not known whether the daemon keeps traffic classes of these ports, and would undo what "
+                        "is changed there: {}",
+                        question.unasked));
     }
     add_infiniband_ports(policy, question.root, host, checked);
     checked.findings = port_lint::lint(host);

@@ -1,5 +1,7 @@
 #include "tools/rdma-qosctl/world/port_levels.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "lib/tree/class_requests.h"
@@ -80,6 +82,17 @@ bool has_kept_classes(const DeviceView& device)
 {
     const auto& care = device.port_classes.care;
     return care && (care->keeping == PortKeeping::Kept || care->keeping == PortKeeping::Pending);
+}
+
+void take_from_daemon(port_lint::Interface& port, const std::vector<DeviceView>& devices)
+{
+    const auto found = std::ranges::find_if(devices, [&](const DeviceView& device) {
+        return device.name == port.rdma.device && device.port == port.rdma.port;
+    });
+    if (found != devices.end()) {
+        port.is_divided_by_tree = found->attach_mode == "shared";
+        port.is_kept = has_kept_classes(*found);
+    }
 }
 
 std::optional<port_lint::Interface> interface_of(const DeviceView& device, const std::vector<api::Level>& levels)

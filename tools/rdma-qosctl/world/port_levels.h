@@ -36,6 +36,10 @@ struct PortLevel {
 // Whether the daemon sets the traffic classes of its port, and sets them again where others do.
 [[nodiscard]] bool has_kept_classes(const DeviceView& device);
 
+// What the daemon alone knows of a port that was read without it: whether it keeps the classes, and whether one tree
+// divides it. Nothing where the daemon does not have the device.
+void take_from_daemon(port_lint::Interface& port, const std::vector<DeviceView>& devices);
+
 // For lib/port_lint; without what only the host's files say of RDMA. Empty: the traffic classes are not known.
 [[nodiscard]] std::optional<port_lint::Interface> interface_of(const DeviceView& device,
                                                                const std::vector<api::Level>& levels);
