@@ -18,6 +18,10 @@ namespace rdmaqos::port_lint {
 // In the order of interfaces, and for each in that of the rules; what concerns several interfaces last.
 [[nodiscard]] std::vector<Finding> lint(std::span<const Interface> host);
 
+// What no rule could look at on these interfaces, though it concerns the policy: without it, "nothing is wrong" is true
+// of the rest only.
+[[nodiscard]] std::vector<Unchecked> unchecked(std::span<const Interface> host);
+
 // Of all rules, in order.
 [[nodiscard]] std::vector<std::string_view> rule_names();
 

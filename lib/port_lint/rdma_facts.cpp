@@ -1,6 +1,7 @@
 #include "lib/port_lint/rdma_facts.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include <fmt/format.h>
 
@@ -72,6 +73,22 @@ std::optional<std::uint8_t> forced_class_in(const std::string& text)
     return value && *value != 0 ? value : std::nullopt;    // 0: nothing is forced
 }
 
+// Below debugfs, which only root may look into.
+std::string why_unread(const fs::path& root, const fs::path& parameters, const std::string& pci_address)
+{
+    if (pci_address.empty()) {
+        return "its address on PCI is not to be seen";
+    }
+    const std::string name = "/" + parameters.lexically_relative(root).string();
+    const auto text = read_kernel_file(parameters / "np_cnp_dscp");
+    if (text) {
+        return fmt::format("{} makes no sense", name);
+    }
+    const int error = text.error().sys_errno;
+    return error == EACCES || error == EPERM ? fmt::format("only root may read {}", name)
+                                             : fmt::format("there is no {}", name);
+}
+
 Notifications read_notifications(const fs::path& root, const std::string& interface, const std::string& pci_address)
 {
     const fs::path ecn = root / "sys/class/net" / interface / "ecn";
@@ -87,6 +104,9 @@ Notifications read_notifications(const fs::path& root, const std::string& interf
     }
     cnp.are_sent = switches_in(ecn / "roce_np/enable");
     cnp.are_obeyed = switches_in(ecn / "roce_rp/enable");
+    if (!cnp.dscp || !cnp.priority) {
+        cnp.unread = why_unread(root, parameters, pci_address);
+    }
     return cnp;
 }
 
@@ -149,6 +169,21 @@ std::vector<FoundPort> find_ports(const fs::path& root)
             each.interface.rdma = read_rdma_facts(root, device, static_cast<std::uint32_t>(*number), name,
                                                   each.pci_address);
             found.push_back(std::move(each));
+        }
+    }
+    return found;
+}
+
+std::vector<std::string> find_ports_without_interface(const fs::path& root)
+{
+    std::vector<std::string> found;
+    const fs::path devices = root / "sys/class/infiniband";
+    for (const std::string& device : entries_of(devices)) {
+        for (const std::string& port : entries_of(devices / device / "ports")) {
+            if (line_of(devices / device / "ports" / port / "link_layer") == "Ethernet" &&
+                interface_of(devices / device, port).empty()) {
+                found.push_back(fmt::format("{}/{}", device, port));
+            }
         }
     }
     return found;

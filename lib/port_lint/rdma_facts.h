@@ -21,6 +21,10 @@ struct FoundPort {
 // All of the host, by device and port. `root` is "/"; what is not there or cannot be read is left out.
 [[nodiscard]] std::vector<FoundPort> find_ports(const std::filesystem::path& root);
 
+// Those with RoCE whose interface nobody can name, as "mlx5_0/1": it is in another network namespace, or has no GID
+// yet.
+[[nodiscard]] std::vector<std::string> find_ports_without_interface(const std::filesystem::path& root);
+
 // The RDMA ports on InfiniBand, likewise, by name alone.
 [[nodiscard]] std::vector<FoundPort> find_infiniband_ports(const std::filesystem::path& root);
 

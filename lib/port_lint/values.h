@@ -40,6 +40,7 @@ struct Notifications {
     std::optional<std::uint8_t> priority;          // of the VLAN tag
     std::optional<OfPriority<bool>> are_sent;      // when packets of this priority are marked by ECN
     std::optional<OfPriority<bool>> are_obeyed;    // by senders of packets of this priority
+    std::string unread{};                          // why neither DSCP nor priority can be read; empty: they can
 
     friend bool operator==(const Notifications&, const Notifications&) = default;
 };
@@ -119,6 +120,16 @@ struct Finding {
     std::string caution{};    // what else the command does; may be empty
 
     friend bool operator==(const Finding&, const Finding&) = default;
+};
+
+// What rules did not look at, as nobody says it. Sentences without a full stop at the end.
+struct Unchecked {
+    std::string interface {
+    };
+    std::string what{};    // "congestion notifications of mlx5_0"
+    std::string why{};
+
+    friend bool operator==(const Unchecked&, const Unchecked&) = default;
 };
 
 }    // namespace rdmaqos::port_lint

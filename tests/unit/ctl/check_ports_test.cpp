@@ -42,7 +42,14 @@ CheckReport report_with_ports()
           .levels = {"rpc", "bulk"},
           .what = "eth1 does not look at the DSCP of packets: no DSCP has a priority",
           .why = "packets of levels rpc and bulk have priority 0, in traffic class 0, with all that have no mark",
-          .command = "dcb app add dev eth1 dscp-prio 26:3 34:PRIORITY"}}};
+          .command = "dcb app add dev eth1 dscp-prio 26:3 34:PRIORITY"},
+         {.rule = "trust",
+          .interface = "eth3",
+          .levels = {"rpc"},
+          .what = "eth3 does not look at the DSCP of packets: no DSCP has a priority",
+          .why = "packets of level rpc have priority 0; its driver, qede, cannot map DSCPs"}},
+        {{"eth0", "congestion notifications of mlx5_0", "their DSCP cannot be read: only root may read it"}}};
+    report.ports->interfaces.emplace_back("eth3");
     return report;
 }
 
@@ -54,10 +61,15 @@ TEST(Check, ShowsHowThePortsOfTheHostAreSet)
     CheckReport nothing = good_report();
     nothing.ports = CheckedPorts{{"eth0"}, {}, {}};
     expect_golden("ctl/check-host-well.txt", render_check(nothing, Colour::Off));
+    nothing.ports->unchecked = {{"eth0", "congestion notifications of mlx5_0", "only root may read them"}};
+    expect_golden("ctl/check-host-unchecked.txt", render_check(nothing, Colour::Off));
+    nothing.ports->unchecked.clear();
     nothing.ports->compared_lanes = {"mlx5_1/1", "mlx5_2/1"};
     expect_golden("ctl/check-host-lanes.txt", render_check(nothing, Colour::Off));
     nothing.ports = CheckedPorts{};
     expect_golden("ctl/check-host-none.txt", render_check(nothing, Colour::Off));
+    nothing.ports->notes = {"eth2: its driver has no DCB netlink"};
+    expect_golden("ctl/check-host-unseen.txt", render_check(nothing, Colour::Off));
 }
 
 TEST(PortDemands, AreThoseOfThePolicyForTheDevice)
@@ -90,7 +102,7 @@ qos-levels:
     }
     EXPECT_EQ(text, "tenants 70 80 Gbit/s\n"
                     "bulk 30 -\n"
-                    "control 0 - strict\n"
+                    "control 1 - strict\n"
                     "rpc 104 below tenants 20 Gbit/s\n"
                     "bulk 136 below bulk -\n"
                     "control 184 below control -\n"

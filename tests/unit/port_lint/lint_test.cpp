@@ -488,6 +488,56 @@ TEST(PortLint, WhoRewritesAPortIsToldWithWhatThatDoes)
     EXPECT_EQ(only_finding(host, "rewritten").why, "whatever else sets this port is overwritten");
 }
 
+// Each fact that a host may not tell, and how it is said that it was not looked at.
+struct Silence {
+    void (*hides)(Interface& port);
+    const char* what;
+    const char* why;    // part of it
+};
+
+const Silence kSilences[] = {
+    {[](Interface& port) {
+         port.rdma.notifications.dscp.reset();
+         port.rdma.notifications.unread = "only root may read it";
+     },
+     "congestion notifications of mlx5_0", "their DSCP cannot be read: only root may read it"},
+    {[](Interface& port) {
+         port.settings.apps.clear();    // tags are trusted
+         port.rdma.notifications.priority.reset();
+     },
+     "congestion notifications of mlx5_0", "their priority cannot be read"},
+    {[](Interface& port) { port.rdma.notifications.are_obeyed.reset(); }, "congestion notifications of mlx5_0",
+     "whether they are sent and obeyed, only the driver of NVIDIA's own packages tells"},
+    {[](Interface& port) {
+         port.driver = "bnxt_en";
+         port.rdma.notifications = {};
+     },
+     "congestion notifications of mlx5_0", "only NVIDIA's drivers tell of them where this looks"},
+    {[](Interface& port) { port.settings.pfc.reset(); }, "lossless priorities (PFC) of eth0",
+     "its driver, mlx5_core, does not tell"},
+    {[](Interface& port) { port.settings.ets.reset(); }, "weights and maximum rates of traffic classes (ETS) of eth0",
+     "does not tell"},
+    {[](Interface& port) { port.settings.buffers.reset(), port.settings.dcbx.reset(), port.rdma.sent.reset(); },
+     "receive buffers, bytes of RDMA by priority and who negotiates with the switch (DCBX) of eth0", "does not tell"},
+    {[](Interface& port) { port.link_speed.reset(); }, "guarantees (min-rate) on eth0", "speed of its link"},
+    {[](Interface& port) { port.is_kept = true; }, "trust, priorities of DSCPs, weights and maximum rates of eth0",
+     "the daemon keeps them"},
+};
+
+TEST(PortLint, SaysWhatItCouldNotLookAt)
+{
+    EXPECT_THAT(unchecked(std::vector{healthy_port()}), IsEmpty());
+    for (const Silence& each : kSilences) {
+        Interface port = healthy_port();
+        each.hides(port);
+        EXPECT_THAT(unchecked(std::vector{port}),
+                    ElementsAre(AllOf(Field(&Unchecked::interface, "eth0"), Field(&Unchecked::what, each.what),
+                                      Field(&Unchecked::why, HasSubstr(each.why)))))
+            << each.what;
+    }
+    EXPECT_THAT(unchecked(std::vector{infiniband_port("mlx5_0/1")}), IsEmpty()) << "it has none of this";
+}
+
 TEST(PortLint, SaysNothingOfAPortWithoutSettings)
 {
     std::vector<Interface> host{healthy_port()};

@@ -74,6 +74,29 @@ TEST(RdmaFacts, OfAStockKernelAreInDebugfs)
     EXPECT_FALSE(fs::exists(root.path() / "sys/kernel/config")) << "reading makes nothing";
 }
 
+TEST(RdmaFacts, SayWhyCongestionNotificationsCannotBeRead)
+{
+    const TempDir root;
+    add_port(root, "mlx5_0", "eth0", "0000:3b:00.0");
+    const auto unread = [&] { return find_ports(root.path()).front().interface.rdma.notifications.unread; };
+    EXPECT_EQ(unread(), "there is no /sys/kernel/debug/mlx5/0000:3b:00.0/cc_params");
+    root.write("sys/kernel/debug/mlx5/0000:3b:00.0/cc_params/np_cnp_dscp", "48\n");
+    root.write("sys/kernel/debug/mlx5/0000:3b:00.0/cc_params/np_cnp_prio", "6\n");
+    EXPECT_EQ(unread(), "");
+    root.write("sys/kernel/debug/mlx5/0000:3b:00.0/cc_params/np_cnp_dscp", "many\n");
+    EXPECT_EQ(unread(), "/sys/kernel/debug/mlx5/0000:3b:00.0/cc_params makes no sense");
+}
+
+TEST(RdmaFacts, APortWhoseInterfaceIsElsewhereIsNamed)
+{
+    const TempDir root;
+    add_port(root, "mlx5_0", "eth0", "0000:3b:00.0");
+    root.write("sys/class/infiniband/mlx5_1/ports/1/link_layer", "Ethernet\n");
+    root.write("sys/class/infiniband/mlx5_2/ports/1/link_layer", "InfiniBand\n");
+    EXPECT_EQ(find_ports(root.path()).size(), 1U);
+    EXPECT_THAT(find_ports_without_interface(root.path()), testing::ElementsAre("mlx5_1/1"));
+}
+
 TEST(RdmaFacts, LeaveOutWhatIsNotRoceOrMakesNoSense)
 {
     const TempDir root;

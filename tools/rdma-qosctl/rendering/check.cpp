@@ -35,16 +35,29 @@ std::string looked_at(const CheckedPorts& ports)
     return fmt::format("{}", fmt::join(parts, " and "));
 }
 
-std::string render_ports(const CheckedPorts& ports, const Screen& screen)
+// What the rules say of them all: no more than they could see.
+std::string verdict(const CheckedPorts& ports)
+{
+    if (!ports.findings.empty()) {
+        return counted(ports.findings.size(), "finding");
+    }
+    return ports.unchecked.empty() ? "nothing is wrong for this policy"
+                                   : "nothing is wrong for this policy in what could be checked";
+}
+
+std::string headline(const CheckedPorts& ports)
 {
     const std::string what = looked_at(ports);
-    std::string text = sentence_on(screen, 0, 2,
-                                   what.empty() ? std::string("traffic classes: this host has no RoCE port")
-                                                : fmt::format("{}: {}", what,
-                                                              ports.findings.empty()
-                                                                  ? "nothing is wrong for this policy"
-                                                                  : counted(ports.findings.size(), "finding"))) +
-                       "\n";
+    if (!what.empty()) {
+        return fmt::format("{}: {}", what, verdict(ports));
+    }
+    return ports.notes.empty() ? "traffic classes: this host has no RoCE port"
+                               : "traffic classes: no RoCE port of this host could be looked at";
+}
+
+std::string render_ports(const CheckedPorts& ports, const Screen& screen)
+{
+    std::string text = sentence_on(screen, 0, 2, headline(ports)) + "\n";
     for (const auto& note : ports.notes) {
         text += labelled("note:", Style::Faint, note, screen, 2);
     }
@@ -57,6 +70,9 @@ std::string render_ports(const CheckedPorts& ports, const Screen& screen)
                          finding.caution.empty() ? finding.command
                                                  : fmt::format("{} ({})", finding.command, finding.caution),
                          screen, 4);
+    }
+    for (const auto& [interface, what, why] : ports.unchecked) {
+        text += labelled("not checked:", Style::Faint, fmt::format("{}: {}", what, why), screen, 2);
     }
     return text;
 }
@@ -76,9 +92,14 @@ Json ports_json(const CheckedPorts& ports)
         set_text(each, "caution", finding.caution);
         findings.push_back(std::move(each));
     }
+    Json unchecked = Json::array();
+    for (const auto& [interface, what, why] : ports.unchecked) {
+        unchecked.push_back({{"interface", interface}, {"what", what}, {"why", why}});
+    }
     return {{"interfaces", ports.interfaces},
             {"lanes", ports.compared_lanes},
             {"notes", ports.notes},
+            {"unchecked", std::move(unchecked)},
             {"findings", std::move(findings)}};
 }
 

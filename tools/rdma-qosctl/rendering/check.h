@@ -26,6 +26,7 @@ struct CheckedPorts {
     std::vector<std::string> interfaces{};    // that were looked at
     std::vector<std::string> notes{};         // what could not be looked at, or cannot be seen, in words
     std::vector<port_lint::Finding> findings{};
+    std::vector<port_lint::Unchecked> unchecked{};    // of the interfaces that were looked at
     std::vector<std::string> compared_lanes{};    // "mlx5_0/1": ports on InfiniBand that said how they divide a link
 };
 

@@ -289,6 +289,11 @@ CheckedPorts check_ports(const Policy& policy, const Matcher& matcher, const Por
         checked.interfaces.push_back(port.name);
         host.push_back(std::move(port));
     }
+    for (const std::string& port : port_lint::find_ports_without_interface(question.root)) {
+        checked.notes.push_back(fmt::format(
+            "{}: its network interface is not to be seen here: in another network namespace, or without an address",
+            port));
+    }
     if (!host.empty() && !question.unasked.empty()) {
         checked.notes.push_back(
             fmt::format("it is not known whether the daemon keeps traffic classes of these ports, and would undo what "
@@ -297,6 +302,7 @@ CheckedPorts check_ports(const Policy& policy, const Matcher& matcher, const Por
     }
     add_infiniband_ports(policy, question.root, host, checked);
     checked.findings = port_lint::lint(host);
+    checked.unchecked = port_lint::unchecked(host);
     append_new(checked.notes, unseen);
     return checked;
 }
