@@ -260,9 +260,6 @@ void object_to_classes(const Driver& driver, const Ets& ets, std::uint8_t classe
                     fmt::format("traffic class {} is {}, which {} refuses", i, in_words(one.selection), driver.name));
             }
         }
-        if (one.selection == Selection::Strict && !driver.strict && used.at(i)) {
-            found.push_back(fmt::format("traffic class {} is strict, which {} does not have", i, driver.name));
-        }
     }
 }
 

@@ -91,7 +91,6 @@ struct Driver {
     Access ets = Access::None;
     WeightSum weight_sum = WeightSum::Exactly100;
     ZeroWeight zero_weight = ZeroWeight::Allowed;
-    bool strict = true;                                    // a class may be strict
     std::optional<std::uint8_t> classes = std::nullopt;    // empty: the card says it (Ets::classes)
     bool starts_swapped = false;    // priority 0 is in class 1 at first, and priority 1 in class 0
     bool atomic = true;             // false: an ETS that is refused may be half written

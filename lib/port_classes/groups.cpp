@@ -55,11 +55,11 @@ bool Group::has(std::uint8_t dscp) const
     return std::ranges::binary_search(dscps, dscp);
 }
 
-std::vector<Group> groups_of(const Requests& requests, std::size_t most, bool has_strict)
+std::vector<Group> groups_of(const Requests& requests, std::size_t most)
 {
     std::vector<Group> groups;
     for (std::size_t index = 0; index < requests.children.size(); ++index) {
-        Group group{{index}, dscps_of(requests.children[index]), requests.children[index].strict && has_strict, false};
+        Group group{{index}, dscps_of(requests.children[index]), requests.children[index].strict, false};
         if (group.dscps.empty()) {
             continue;
         }

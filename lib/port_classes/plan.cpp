@@ -127,7 +127,7 @@ private:
 
     void find_groups()
     {
-        groups_ = groups_of(requests_, before_.ets->classes - 1U, rules_.has_strict);
+        groups_ = groups_of(requests_, before_.ets->classes - 1U);
         data_groups_ = groups_.size();
         wishes_.assign(groups_.size(), 0);
         is_cap_told_.assign(groups_.size(), false);
@@ -202,9 +202,8 @@ private:
         for (std::size_t index = 0; index < ets.classes; ++index) {
             dcb::TrafficClass& each = ets.traffic_class.at(index);
             const bool is_spare = !plan_.uses.at(index).is_used();
-            each.selection = is_spare && rules_.has_strict ? dcb::Selection::Strict : dcb::Selection::Ets;
-            each.weight = is_spare && !rules_.has_strict && !rules_.zero_weights ? 1 : 0;
-            spare_weight_ += each.weight;
+            each.selection = is_spare ? dcb::Selection::Strict : dcb::Selection::Ets;
+            each.weight = 0;
             if (rules_.max_rates && !is_spare) {
                 each.max_rate = index == kOthers ? others_cap : std::nullopt;
             }
@@ -255,9 +254,8 @@ private:
     // have the link.
     [[nodiscard]] std::optional<Bandwidth> notifications_cap() const
     {
-        return rules_.has_strict && rules_.max_rates
-                   ? rounded_down(*rules_.max_rates, Bandwidth::from_computed(kOfNotifications * link_))
-                   : std::nullopt;
+        return rules_.max_rates ? rounded_down(*rules_.max_rates, Bandwidth::from_computed(kOfNotifications * link_))
+                                : std::nullopt;
     }
 
     void report_cap(const ClassRequest& child, std::string achievable, std::string why)
@@ -414,7 +412,7 @@ private:
         if (const auto cap = plan_.wanted.ets->traffic_class[kOthers].max_rate) {
             wishes[0].most = in_kbps(*cap) / whole;
         }
-        const auto percents = choose_percents(wishes, kWhole - spare_weight_);
+        const auto percents = choose_percents(wishes, kWhole);
         const auto reached = reached_with(wishes, percents);
         for (std::size_t i = 0; i < wishes.size(); ++i) {
             const bool is_others = i == 0;
@@ -542,9 +540,7 @@ private:
             const auto group = std::ranges::find_if(groups_, [&](const Group& each) {
                 return std::ranges::find(each.children, index) != each.children.end();
             });
-            if (!rules_.has_strict) {
-                refuse(fmt::format("the driver {} has no strict traffic classes", rules_.driver));
-            } else if (group == groups_.end()) {
+            if (group == groups_.end()) {
                 refuse("it has no traffic class");
             } else if (!group->is_strict) {
                 refuse(fmt::format("it shares its traffic class with {}, not all of which are strict",
@@ -600,7 +596,6 @@ private:
     std::vector<std::uint8_t> wishes_;
     std::vector<PlacedGroup> placed_;
     std::vector<bool> is_cap_told_;    // of a group: by a finding
-    std::uint32_t spare_weight_ = 0;
 };
 
 }    // namespace

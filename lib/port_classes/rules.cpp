@@ -15,10 +15,7 @@ Rules rules_of(const dcb::Driver* driver)
     rules.driver = driver->name;
     rules.sets_ets = driver->ets == dcb::Access::Write;
     rules.sets_dscp = driver->takes(dcb::Selector::Dscp);
-    rules.deletes_dscp = driver->deletes_apps;
     rules.replaces_dscp = driver->replaces_apps;
-    rules.has_strict = driver->strict;
-    rules.zero_weights = driver->zero_weight != dcb::ZeroWeight::Refused;
     rules.priority_is_class = driver->dscp_is_class;
     rules.contiguous_classes = driver->contiguous_classes;
     rules.first_app_resets_ets = driver->first_app_resets_ets;

@@ -18,10 +18,7 @@ struct Rules {
     std::string driver;    // "mlx5_core"; empty: not known
     bool sets_ets = true;
     bool sets_dscp = true;                // entries of the application table for a DSCP
-    bool deletes_dscp = true;             // they can be deleted, too
     bool replaces_dscp = true;            // an entry that is set replaces the one of its DSCP; else delete that before
-    bool has_strict = true;               // a class can be strict
-    bool zero_weights = true;             // a class that divides by weight can have none
     bool priority_is_class = false;       // of a DSCP: it is in the class with the number of its priority
     bool contiguous_classes = false;      // class 0 to the highest in use, none left out
     bool first_app_resets_ets = false;    // and the last one that is deleted; so weights are set behind them

@@ -195,11 +195,6 @@ private:
                 continue;
             }
             if (wanted.empty()) {
-                // A driver that is not told of deletions has to be told of another priority before.
-                if (!rules_.deletes_dscp && !has(present, 0)) {
-                    sets_.emplace_back(dcb::SetApp{entry(0)});
-                    deletes_.emplace_back(dcb::DeleteApp{entry(0)});
-                }
                 for (const std::uint8_t priority : present) {
                     deletes_.emplace_back(dcb::DeleteApp{entry(priority)});
                 }

@@ -70,6 +70,9 @@ double left_by_first(const Requests& requests, const Plan& plan, const Options& 
             const auto& cap = child_at(requests, path).max_rate;
             caps += cap ? static_cast<double>(cap->kbps()) : link;
         }
+        if (plan.uses.at(index).is_notifications) {
+            caps = static_cast<double>(plan.wanted.ets->traffic_class.at(index).max_rate.value_or(Bandwidth{}).kbps());
+        }
         const bool is_strict = plan.wanted.ets->traffic_class.at(index).selection == dcb::Selection::Strict;
         left -= is_strict && caps < link ? caps : 0;
     }

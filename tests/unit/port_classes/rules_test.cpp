@@ -1,5 +1,9 @@
 #include "lib/port_classes/rules.h"
 
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "tests/unit/port_classes/support.h"
@@ -26,6 +30,26 @@ TEST(PortClassesRules, ADriverWithoutARowSetsNothing)
     const Rules unknown = rules_of(nullptr);
     EXPECT_FALSE(unknown.sets_ets);
     EXPECT_FALSE(unknown.sets_dscp);
+}
+
+// What no driver has, or all have, is nothing to plan by.
+TEST(PortClassesRules, EachIsOfSomeDriverAndNotOfAll)
+{
+    constexpr bool Rules::*kMembers[] = {&Rules::replaces_dscp, &Rules::priority_is_class, &Rules::contiguous_classes,
+                                         &Rules::first_app_resets_ets, &Rules::unlisted_unknown};
+    std::vector<Rules> managed;
+    for (const dcb::Driver& driver : dcb::drivers()) {
+        const Rules rules = rules_of(&driver);
+        EXPECT_EQ(rules.sets_ets && rules.sets_dscp, driver.can_be_managed()) << driver.name;
+        if (driver.can_be_managed()) {
+            managed.push_back(rules);
+        }
+    }
+    for (std::size_t member = 0; member < std::size(kMembers); ++member) {
+        const auto has = std::ranges::count_if(managed, [&](const Rules& rules) { return rules.*kMembers[member]; });
+        EXPECT_GT(has, 0) << member;
+        EXPECT_LT(has, static_cast<std::ptrdiff_t>(managed.size())) << member;
+    }
 }
 
 TEST(PortClassesRules, OfTheRow)

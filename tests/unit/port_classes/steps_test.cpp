@@ -189,23 +189,6 @@ TEST(PortClassesSteps, ARemapDeletesFirstWhereTheDriverKeepsTheOldEntry)
     }
 }
 
-// A driver that is not told of a deletion is told of priority 0 first, and goes on with that.
-TEST(PortClassesSteps, ADriverThatIsNotToldOfDeletions)
-{
-    Rules deaf = rules("hns3");
-    deaf.deletes_dscp = false;
-    auto present = started("hns3");
-    present.apps = {{dcb::Selector::Dscp, 26, 2}};
-    const auto steps = difference(present, started("hns3"), deaf);
-    ASSERT_THAT(steps, testing::Not(IsEmpty()));
-    EXPECT_EQ(steps.front().words, "maps DSCP 26 to priority 0");
-    auto state = present;
-    for (const Step& step : steps) {
-        state = after(state, step.write, deaf);
-    }
-    EXPECT_THAT(state.apps, IsEmpty());
-}
-
 TEST(PortClassesSteps, DcbxIsTurnedOffFirstAndOnAgainLast)
 {
     auto before = started("hns3");
