@@ -26,11 +26,11 @@ build_packages=(
 # The daemon is tried on a bus of its own, on emulated NICs below the host's libmlx5, with traffic of perftest; ps and
 # kill, setsid and flock.
 run_packages=(dbus ibverbs-providers perftest procps util-linux)
-# From ibverbs-utils on: programs that know nothing of the emulator and run below it; busctl and systemd-analyze of
-# systemd; zsh for its completion.
+# From ibverbs-utils on: programs that know nothing of the emulator and run below it, dcb of iproute2 among them; busctl
+# and systemd-analyze of systemd; zsh for its completion.
 test_packages=(
     libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev
-    ibverbs-utils python3-jeepney python3-pyverbs systemd ucx-utils valgrind xz-utils zsh
+    ibverbs-utils iproute2 python3-jeepney python3-pyverbs systemd ucx-utils valgrind xz-utils zsh
 )
 # From lintian on for the test of the packages, which installs them into a root of its own.
 # The version that .clang-format is written for; other releases have another.
@@ -39,7 +39,7 @@ format_packages=()
 package_packages=(debhelper dpkg-dev lintian mmdebstrap)
 # debugedit and elfutils for the symbols; rpmlint for the test.
 rpm_packages=(rpm debugedit elfutils rpmlint)
-kernel_packages=(qemu-system-x86 busybox-static cpio e2fsprogs kmod iproute2 make linux-headers-amd64)
+kernel_packages=(qemu-system-x86 busybox-static cpio e2fsprogs kmod make linux-headers-amd64)
 e2e_packages=(mmdebstrap systemd-container)
 # The virtual machines of that group are of x86-64; elsewhere it is skipped.
 [[ $(uname -m) == x86_64 ]] || kernel_packages=()

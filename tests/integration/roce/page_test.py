@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""page_test.py PAGE DAEMON CTL RUN EMULATOR, below an emulator: runs the commands of a page's `console` blocks in their
-order, in one directory, with the page's first policy, and compares what they print with what the page says they print.
-With RDMAQOS_UPDATE_GOLDEN=1 it writes that into the page."""
+"""page_test.py PAGE DAEMON CTL RUN, below an emulator: runs the commands of a page's `console` blocks in their
+order, in one directory, with the page's first policy and the host's own dcb(8), and compares what they print with what
+the page says they print. With RDMAQOS_UPDATE_GOLDEN=1 it writes that into the page. Exit status 77: there is no dcb."""
 import difflib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,12 +14,14 @@ import time
 
 # What takes longer hangs.
 HUNG = 3600
+# Users have no /usr/sbin in theirs.
+PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 
 
 class Host:
     """A root of its own, with the emulator's /sys, and programs that use it."""
 
-    def __init__(self, scratch, daemon, ctl, run, emulator, policy):
+    def __init__(self, scratch, daemon, ctl, run, policy):
         self.root = os.path.join(scratch, "root")
         self.here = os.path.join(scratch, "here")
         self.daemon_file = daemon
@@ -30,15 +33,13 @@ class Host:
         os.symlink(os.environ["SYSFS_PATH"], os.path.join(self.root, "sys"))
         with open(os.path.join(self.root, "etc/rdma-qos/policy.yaml"), "w", encoding="utf-8") as file:
             file.write(policy)
-        stand_in = os.path.join(os.path.dirname(os.path.abspath(__file__)), "dcb_stand_in.py")
         for name, command in (("rdma-qosctl", f"{ctl} --root {self.root}"),
-                              ("rdma-qos-run", f"{run} --root {self.root}"),
-                              ("dcb", f"/usr/bin/python3 {stand_in} {emulator} {scratch}/dcb.json")):
+                              ("rdma-qos-run", f"{run} --root {self.root}")):
             file = os.path.join(programs, name)
             with open(file, "w", encoding="utf-8") as script:
                 script.write(f'#!/bin/sh\nexec {command} "$@"\n')
             os.chmod(file, 0o755)
-        self.environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
+        self.environment = {**os.environ, "PATH": f"{programs}:{PATH}", "LC_ALL": "C.UTF-8"}
 
     def start_daemon(self):
         """Until it has found its device."""
@@ -70,6 +71,9 @@ class Host:
 
 def main():
     page, *programs = sys.argv[1:]
+    if not shutil.which("dcb", path=PATH):
+        print("dcb (iproute2) is not installed")
+        sys.exit(77)
     with open(page, encoding="utf-8") as file:
         text = file.read()
     policy = re.search(r"```yaml\n(.*?)```", text, re.S).group(1)
