@@ -451,9 +451,10 @@ void write_port_classes(Text& text, const Metrics& metrics)
          "1: the traffic classes of the port were as the policy asks when they were read last; absent for a port "
          "that the daemon does not set."});
     each_kept(&PortKeepingMetrics::is_kept);
-    text.family({"rdmaqos_port_classes_failed", Type::Gauge,
-                 "1: the driver has refused traffic classes that the policy asks for, or to put back what was there "
-                 "before."});
+    text.family(
+        {"rdmaqos_port_classes_failed", Type::Gauge,
+         "1: traffic classes that the policy asks for are not set, or what was there before is not put back: the "
+         "driver has refused it, or the port cannot be read."});
     each_kept(&PortKeepingMetrics::is_failed);
     text.family({"rdmaqos_port_classes_stopped", Type::Gauge,
                  "1: something else sets the traffic classes of the port, too, and the daemon has stopped setting "

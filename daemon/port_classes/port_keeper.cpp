@@ -336,9 +336,9 @@ void PortKeeper::written(const dcb::WriteReport& report, TimePoint now)
     } else {
         take_failed_reading(to_string(report.now.error()));
     }
-    const std::string undone =
-        is_letting_go_ ? fmt::format("what the traffic classes of {} were before is not put back", netdev_)
-                       : fmt::format("the traffic classes of {} are not set", netdev_);
+    const std::string undone = is_letting_go_
+                                   ? fmt::format("what the traffic classes of {} were before is not put back", netdev_)
+                                   : fmt::format("the traffic classes of {} are not set", netdev_);
     const auto taken = std::ranges::count(report.parts, dcb::WriteEnd::Taken, &dcb::Written::end);
     has_written_ = has_written_ || taken > 0;
     const auto refused = std::ranges::find_if(report.parts, [](const dcb::Written& part) {

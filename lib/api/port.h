@@ -131,8 +131,9 @@ struct Table<PortCare> {
         key<&C::keeping>("state",
                          "`pending`: not looked at yet, or being set; `kept`: as the policy asks, when it was read "
                          "last; `left-alone`: the policy asks nothing that the port can have, or the tree divides it; "
-                         "`waiting`: a write was refused, and is tried again; `failed`: a write was refused; "
-                         "`stopped`: others write, too, and nothing is written any more"),
+                         "`waiting`: a write was refused, or the port cannot be read, and it is tried again; "
+                         "`failed`: a write was refused; `stopped`: others write, too, and nothing is written any "
+                         "more"),
         key_unless_empty<&C::reason>("reason", "why it is not `kept`"),
         key<&C::repairs>("repairs", "how often what others wrote was put back"),
         key<&C::drift>("drift", "what [others wrote](#drift-of-a-port) last; absent: nothing"),

@@ -20,6 +20,7 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::StartsWith;
 
 // Priority 1 is in class 1: 60 %, at most 40 Gbit/s, lossless; DSCP 26, that of level rpc, has it.
 dcb::PortSettings some_settings()
@@ -192,6 +193,32 @@ TEST(PortClassesScreen, AFailureIsShown)
     world.devices.front().port_classes.state = "pending";
     EXPECT_EQ(shown(world), "traffic classes of eth0: the kernel has not answered yet\n");
     EXPECT_THAT(find_problems(world), IsEmpty());
+}
+
+TEST(PortClassesScreen, APortThatIsNotAsItShouldBeIsAProblem)
+{
+    World world = sample_world();
+    api::Port& port = world.devices.front().port_classes;
+    port = {.state = "failed", .reason = "the kernel does not answer", .netdev = "eth0"};
+    auto& care = port.care.emplace();
+    care.keeping = PortKeeping::Waiting;
+    care.reason = "the traffic classes of eth0 are not set yet, since they cannot be read: the kernel does not answer";
+    EXPECT_THAT(shown(world), StartsWith("the traffic classes of eth0 are not set yet"));
+    EXPECT_THAT(shown(world), HasSubstr("the daemon tries again"));
+    auto problems = find_problems(world);
+    ASSERT_EQ(problems.size(), 1U) << "once";
+    EXPECT_TRUE(problems[0].is_error);
+    EXPECT_EQ(problems[0].what, "mlx5_0/1: " + care.reason);
+
+    port.state = "read";
+    care.keeping = PortKeeping::Failed;
+    care.reason = "what the traffic classes of eth0 were before is not put back: driver mlx5_core, step 1 of 2: EPERM";
+    EXPECT_THAT(shown(world), HasSubstr("is not put back: driver mlx5_core"));
+    EXPECT_THAT(shown(world), Not(HasSubstr("tries again")));
+    problems = find_problems(world);
+    ASSERT_EQ(problems.size(), 1U);
+    EXPECT_TRUE(problems[0].is_error);
+    EXPECT_THAT(problems[0].advice, HasSubstr("`rdma-qosctl reconcile mlx5_0/1` tries again"));
 }
 
 // Level rpc has DSCP 26; here its packets have a lossy priority, while another one is lossless.

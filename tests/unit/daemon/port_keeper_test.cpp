@@ -491,7 +491,8 @@ TEST(PortKeeper, SaysWhatIsNotDoneToAPortThatCannotBeRead)
         return port.keeper.care().reason;
     };
     port.keeper.take_wish(wish());
-    EXPECT_THAT(cannot_be_read(), HasSubstr("the traffic classes of ens1 are not set yet, since they cannot be read: "));
+    EXPECT_THAT(cannot_be_read(),
+                HasSubstr("the traffic classes of ens1 are not set yet, since they cannot be read: "));
     port.run();
     EXPECT_EQ(port.state(), PortKeeping::Kept);
 

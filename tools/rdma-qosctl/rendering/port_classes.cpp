@@ -32,16 +32,16 @@ std::string heading(const api::Port& port)
     return text;
 }
 
-// What the daemon does about them; empty: nothing.
-std::string management(const api::PortCare& care)
+// What the daemon does about them.
+std::string management(const std::string& netdev, const api::PortCare& care)
 {
     const auto because = [&](std::string_view what) {
-        return care.reason.empty() ? std::string(what) : fmt::format("{}: {}", what, care.reason);
+        return fmt::format("traffic classes of {}: {}{}{}", netdev, what, care.reason.empty() ? "" : ": ", care.reason);
     };
     std::string text;
     switch (care.keeping) {
     case PortKeeping::Kept:
-        text = "set as the policy asks";
+        text = fmt::format("traffic classes of {}: set as the policy asks", netdev);
         break;
     case PortKeeping::LeftAlone:
         text = because("left as they are");
@@ -80,17 +80,16 @@ std::string render_port_classes(const DeviceView& device, const std::vector<api:
     const api::Port& port = device.port_classes;
     if (port.state == "failed" || port.state == "pending") {
         const bool is_undone = port.care && needs_attention(port.care->keeping);    // its reason has that of the port
-        const std::string why = is_undone                  ? management(*port.care)
-                                : port.state == "pending" ? "the kernel has not answered yet"
-                                                          : port.reason;
-        return sentence_on(screen, 0, 2, printable(fmt::format("traffic classes of {}: {}", port.netdev, why))) + "\n";
+        const std::string line = is_undone ? management(port.netdev, *port.care)
+                                           : fmt::format("traffic classes of {}: {}", port.netdev,
+                                                         port.state == "pending" ? "the kernel has not answered yet"
+                                                                                 : port.reason);
+        return sentence_on(screen, 0, 2, printable(line)) + "\n";
     }
     const auto rows = port_levels(device, levels);
-    const std::string rest = port.care ? sentence_on(screen, 0, 2,
-                                                     printable(fmt::format("traffic classes of {}: {}", port.netdev,
-                                                                           management(*port.care)))) +
-                                             "\n"
-                                       : std::string();
+    const std::string rest = port.care
+                                 ? sentence_on(screen, 0, 2, printable(management(port.netdev, *port.care))) + "\n"
+                                 : std::string();
     if (rows.empty()) {
         return rest;
     }
