@@ -213,13 +213,17 @@ void DeviceControl::enable(const std::string& device, Reconciled done)
 
     const auto enabling = std::make_shared<Enabling>();
     enabling->done = std::move(done);
-    enabling->open = meant.coming.size() + 1;
+    enabling->open = meant.coming.size() + 2;
     for (const auto& [id, names] : meant.coming) {
         awaited_.await(id, names, [enabling](const DeviceReconcile& result) {
             enabling->results.push_back(result);
             enabling->close_one();
         });
     }
+    begin_ports_again(std::exchange(*results, {}), [enabling](Result<std::vector<DeviceReconcile>> on) {
+        enabling->results.insert(enabling->results.begin(), on->begin(), on->end());
+        enabling->close_one();
+    });
     switch_devices(meant.off, false, results, [enabling](Result<std::vector<DeviceReconcile>> switched) {
         if (switched) {
             enabling->results.insert(enabling->results.begin(), switched->begin(), switched->end());
@@ -237,6 +241,24 @@ void DeviceControl::enable(const std::string& device, Reconciled done)
             wanted_again_(id.node_guid, id.port);
         }
     }
+}
+
+void DeviceControl::begin_ports_again(std::vector<DeviceReconcile> on, Reconciled done)
+{
+    const auto results = std::make_shared<std::vector<DeviceReconcile>>();
+    const auto all = Gathering::begin([results, done = std::move(done)](const Gathering::Missing& missing) {
+        std::ranges::transform(missing, std::back_inserter(*results), &unanswered);
+        done(std::move(*results));
+    });
+    for (const DeviceReconcile& each : on) {
+        all->expect(each.device);
+        ports_.begin_again(each.device, [this, each, results, all] {
+            results->push_back(with_port(each));
+            all->came(each.device);
+        });
+    }
+    all->within(context_.executor, kPatienceWithDevices);
+    all->all_expected();
 }
 
 DeviceControl::ToEnable DeviceControl::clear_switches(const std::string& device, std::vector<DeviceReconcile>& results)

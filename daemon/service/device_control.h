@@ -92,6 +92,8 @@ private:
     };
     // They are neither disabled nor released any longer. Adds a result for those there is nothing to do for.
     ToEnable clear_switches(const std::string& device, std::vector<DeviceReconcile>& results);
+    // Of devices that are on, with a result for each already: what was given up of their ports.
+    void begin_ports_again(std::vector<DeviceReconcile> on, Reconciled done);
     // For the administrator; Busy while shutting down.
     [[nodiscard]] Result<std::vector<ManagedDevice*>> to_manage(const std::string& name) const;
     void switch_devices(const std::vector<ManagedDevice*>& which, bool off, const Results& results, Reconciled done);
