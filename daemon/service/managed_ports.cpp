@@ -10,6 +10,16 @@
 #include "policy/model/port_class_requests.h"
 
 namespace rdmaqos {
+namespace {
+
+std::string mend_of_records()
+{
+    return fmt::format("to use it, stop rdma-qosd, rename it to {} and start a version that can read it; to do without "
+                       "it, set the ports as they should be without rdma-qosd, and remove it",
+                       kPortRecordsFile);
+}
+
+}    // namespace
 
 ManagedPorts::ManagedPorts(ServiceContext& context, const PolicyInForce& policy, const DeviceTable& devices)
     : context_(context), policy_(policy), devices_(devices),
@@ -45,17 +55,27 @@ void ManagedPorts::load()
     if (std::exchange(is_loaded_, true)) {
         return;
     }
-    auto records = load_port_records(context_.options.root);
+    const std::filesystem::path& root = context_.options.root;
+    auto records = load_port_records(root);
+    // By other names than that of the file itself, which is well again when it has been saved.
+    for (const std::string& file : port_records_kept_aside(root)) {
+        context_.note_state(file, fmt::format("it has what traffic classes of ports were before rdma-qosd set them, "
+                                              "and an earlier start could not use it: {}",
+                                              mend_of_records()));
+    }
     if (records) {
         classes_.set_records(std::move(*records));
         return;
     }
-    const std::string failure = fmt::format("what the traffic classes of ports were before rdma-qosd set them is not "
-                                            "known: {}; what they are now stands for "
-                                            "it",
-                                            to_string(records.error()));
+    const auto kept = keep_port_records_aside(root);
+    const std::string failure = fmt::format(
+        "what the traffic classes of ports were before rdma-qosd set them is not known: {}; what they are now, perhaps "
+        "set by an earlier rdma-qosd, stands for it. {}",
+        to_string(records.error()),
+        kept ? fmt::format("The file is kept as {}: {}", *kept, mend_of_records())
+             : fmt::format("The file cannot be kept, either: {}", to_string(kept.error())));
     log(LogLevel::Error, "{}", failure);
-    context_.note_state(kPortRecordsFile, failure);
+    context_.note_state(kept ? *kept : std::string(kPortRecordsFile) + " (before this start)", failure);
 }
 
 void ManagedPorts::policy_changed()
@@ -195,6 +215,17 @@ void ManagedPorts::let_go(const std::string& key, LoopCallback<void()> done)
         follow(key);
     }
     classes_.when_at_rest(key, std::move(done));
+}
+
+void ManagedPorts::log_left(const std::string& key) const
+{
+    const PortStatus status = classes_.status(key);
+    if (status.care.keeping != PortKeeping::Off && status.care.keeping != PortKeeping::LeftAlone) {
+        log_event(LogLevel::Error, LogEvent::PortClassesRefused, LogOrigin::device(key), {{"DEVICE", key}},
+                  "{}: rdma-qosd ends, and the traffic classes of {} stay as it has set them; what they were before is "
+                  "kept in {}, and is put back by the next rdma-qosd that lets go of them before the host is booted",
+                  key, status.netdev, kPortRecordsFile);
+    }
 }
 
 void ManagedPorts::device_removed(const std::string& key)

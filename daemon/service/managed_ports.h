@@ -60,6 +60,8 @@ public:
     void begin_again(const std::string& key, LoopCallback<void()> done);
     // Puts back what was there before, whatever the policy asks, for as long as the device is there.
     void let_go(const std::string& key, LoopCallback<void()> done);
+    // At the end, after that: in the log, if what was there before could not be put back.
+    void log_left(const std::string& key) const;
 
     // What the settings say now may differ.
     void policy_changed() override;

@@ -64,4 +64,14 @@ Result<PortRecords> load_port_records(const std::filesystem::path& root)
     return records;
 }
 
+Result<std::string> keep_port_records_aside(const std::filesystem::path& root)
+{
+    return keep_aside(root, kFile);
+}
+
+std::vector<std::string> port_records_kept_aside(const std::filesystem::path& root)
+{
+    return kept_aside(root, kFile);
+}
+
 }    // namespace rdmaqos

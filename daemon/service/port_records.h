@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "daemon/port_classes/port_manager.h"
 #include "daemon/service/device_switches.h"
@@ -22,5 +23,8 @@ inline constexpr const char* kPortRecordsFile = "/var/lib/rdma-qos/port-classes.
 [[nodiscard]] Result<void> save_port_records(const std::filesystem::path& root, const PortRecords& records);
 // Empty if nothing was saved, or only of an earlier boot.
 [[nodiscard]] Result<PortRecords> load_port_records(const std::filesystem::path& root);
+// Of a file that cannot be used, as keep_aside() and kept_aside() (state_file.h).
+[[nodiscard]] Result<std::string> keep_port_records_aside(const std::filesystem::path& root);
+[[nodiscard]] std::vector<std::string> port_records_kept_aside(const std::filesystem::path& root);
 
 }    // namespace rdmaqos

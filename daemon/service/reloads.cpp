@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "daemon/service/last_good.h"
+#include "daemon/service/state_file.h"
 #include "lib/base/log.h"
 #include "policy/load/policy_reader.h"
 #include "policy/load/transient_files.h"
@@ -44,6 +45,7 @@ std::shared_ptr<const Policy> Reloads::last_good(const Loaded& loaded) const
 
 void Reloads::read_files()
 {
+    remove_temporaries(context_.options.root);
     Loaded loaded = load_files(context_.options.root, context_.options.names, context_.options.wall_clock());
     policy_.transient_files = loaded.transient_files;
     policy_.set_fabric_stamp(loaded.fabric_stamp);

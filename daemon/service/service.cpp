@@ -118,7 +118,10 @@ void Service::shutdown(EndOfService how, LoopCallback<void()> done)
     for (const auto& [key, device] : parts_->devices) {
         if (how == EndOfService::Stop) {
             all->expect(key);
-            parts_->ports.let_go(key, [all, key = key] { all->came(key); });
+            parts_->ports.let_go(key, [this, all, key = key] {
+                parts_->ports.log_left(key);
+                all->came(key);
+            });
         }
         all->expect(key);
         if (how == EndOfService::Restart && device->can_be_handed_over()) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -27,6 +28,15 @@ struct StateFile {
 
 // An empty list if there is no such file. Io: it cannot be read (with the errno), or is not what this version writes.
 [[nodiscard]] Result<nlohmann::json> load_state(const std::filesystem::path& root, const StateFile& file);
+
+// Removes what a daemon that was killed while it saved has left beside these files. For the only daemon of the folder.
+void remove_temporaries(const std::filesystem::path& root);
+
+// Renames a file that makes no sense to this version, so that what it has is not written over: the new name, on the
+// host.
+[[nodiscard]] Result<std::string> keep_aside(const std::filesystem::path& root, const StateFile& file);
+// Those that were kept so, by an earlier run too, and are still there: on the host.
+[[nodiscard]] std::vector<std::string> kept_aside(const std::filesystem::path& root, const StateFile& file);
 
 // What an entry has under a key; empty: no text.
 [[nodiscard]] std::string text_of(const nlohmann::json& entry, const char* key);

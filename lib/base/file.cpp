@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/base/temporary_name.h"
 #include "lib/base/units.h"
 
 namespace rdmaqos {
@@ -191,7 +192,7 @@ int give_to(int fd, const Ownership& ownership)
 
 Result<void> write_beside(const std::filesystem::path& path, const std::string& text, const Ownership& ownership)
 {
-    std::string temporary = path.string() + ".XXXXXX";
+    std::string temporary = path.string() + std::string(kTemporary) + "XXXXXX";
     const UniqueFd fd(mkostemp(temporary.data(), O_CLOEXEC));
     if (!fd) {
         return fail(error_from_errno(ErrorCode::Io, errno, "cannot be created").with_context(path.string()));

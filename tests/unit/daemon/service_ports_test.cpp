@@ -9,13 +9,18 @@
 #include "daemon/service/port_records.h"
 #include "lib/base/file.h"
 #include "tests/support/fake_ports.h"
+#include "tests/support/journal.h"
 #include "tests/support/service_fixture.h"
 
 namespace rdmaqos {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 class ServicePorts : public test::ServiceFixture, public ServiceObserver {
 protected:
@@ -237,6 +242,21 @@ protected:
         service->context().remove_observer(*this);
         service.reset();
     }
+    // As if it was killed.
+    void restart()
+    {
+        service->context().remove_observer(*this);
+        service.reset();
+        begin_with();
+    }
+    [[nodiscard]] std::vector<std::string> failures_now() const
+    {
+        std::vector<std::string> files;
+        for (const auto& [file, failure] : service->context().state_failures) {
+            files.push_back(file);
+        }
+        return files;
+    }
     [[nodiscard]] PortKeeping keeping() const { return status().care.keeping; }
     [[nodiscard]] bool has_record() const
     {
@@ -300,6 +320,7 @@ TEST_F(ManagedServicePorts, AreSetBesideARecordThatCannotBeUsed)
         {"", "port-classes.json"},
         {whole.substr(0, whole.size() / 2), "port-classes.json"},
         {"[]", "port-classes.json"},
+        {with("\"schema\": 1", "\"schema\": 2"), "of this version"},
         {R"({"schema": 1, "ports": [7]})", "entry 1 of `ports`: `port` is missing"},
         {with("\"port\"", "\"gate\""), "entry 1 of `ports`: `port` is missing"},
         {with("driver mlx5_core", "driver"), "entry 1 of `ports`"},
@@ -318,6 +339,20 @@ TEST_F(ManagedServicePorts, AreSetBesideARecordThatCannotBeUsed)
         begin_with();
         EXPECT_EQ(keeping(), PortKeeping::Kept);
         EXPECT_TRUE(has_record());
+        const bool is_well = *each.said == '\0';
+        const auto kept = port_records_kept_aside(root.path());
+        const auto& failures = service->context().state_failures;
+        EXPECT_EQ(kept.size(), is_well ? 0U : 1U);
+        EXPECT_EQ(failures.size(), kept.size()) << "still, although the file was written again";
+        for (const std::string& file : kept) {
+            EXPECT_EQ(*read_regular_file(below_root(root.path(), file), 65536), each.text);
+            EXPECT_THAT(failures, ElementsAre(Pair(file, AllOf(HasSubstr(each.said), HasSubstr("to use it")))));
+        }
+        restart();
+        EXPECT_EQ(failures_now(), kept) << "until somebody has seen to it";
+        for (const std::string& file : kept) {
+            std::filesystem::remove(below_root(root.path(), file));
+        }
         EXPECT_TRUE(disable());
         EXPECT_EQ(ports->settings("eth0"), test::three_classes()) << "what it was when it was read stands for it";
         EXPECT_TRUE(enable());
@@ -447,6 +482,105 @@ TEST_F(ManagedServicePorts, ThatAreRefusedSayItInTheReload)
     EXPECT_TRUE(wait_for<std::vector<DeviceReconcile>>(
         [&](auto done) { service->device_control().reconcile("mlx5_0", std::move(done)); }));
     EXPECT_EQ(keeping(), PortKeeping::Kept);
+}
+
+TEST_F(ManagedServicePorts, ThatCannotBeReadSayItInEveryAnswer)
+{
+    settings("version: 1\nport-classes: manage\ndrift-interval: 10s\n");
+    begin_with();
+    const auto wanted = ports->settings("eth0");
+    ports->set_error(Error{ErrorCode::Timeout, 0, "the kernel does not answer about eth0"});
+    policy(two(10));
+    const ReloadOutcome outcome = reload_now();
+    EXPECT_TRUE(outcome.accepted);
+    ASSERT_EQ(outcome.failures.size(), 1U);
+    EXPECT_THAT(outcome.failures[0].failure.error.message,
+                HasSubstr("the traffic classes of eth0 are not set yet, since they cannot be read: "));
+    EXPECT_THAT(outcome.failures[0].failure.error.message, HasSubstr("the kernel does not answer about eth0"));
+    EXPECT_EQ(keeping(), PortKeeping::Waiting);
+    std::optional<Metrics> metrics;
+    service->metrics().collect([&](Metrics all) { metrics = std::move(all); });
+    ASSERT_TRUE(loop.run_until([&] {
+        loop.advance(1ms);
+        return metrics.has_value();
+    }));
+    ASSERT_TRUE(metrics->devices.at(0).port_keeping);
+    EXPECT_TRUE(metrics->devices.at(0).port_keeping->is_failed);
+
+    const auto reconciled = wait_for<std::vector<DeviceReconcile>>(
+        [&](auto done) { service->device_control().reconcile("mlx5_0", std::move(done)); });
+    ASSERT_EQ(reconciled->at(0).failures.size(), 1U);
+    const auto disabled = disable();
+    ASSERT_EQ(disabled->at(0).failures.size(), 1U);
+    EXPECT_THAT(disabled->at(0).failures[0].error.message, HasSubstr("is not put back yet"));
+    EXPECT_EQ(ports->settings("eth0"), wanted);
+
+    ports->set_error({});
+    loop.advance(10s);
+    rest();
+    EXPECT_EQ(ports->settings("eth0"), test::three_classes()) << "it is tried again by itself";
+    EXPECT_EQ(keeping(), PortKeeping::Off);
+}
+
+// The kernel keeps the thread that asks it.
+TEST_F(ManagedServicePorts, OfWhichTheKernelIsSilentKeepNobodyWaiting)
+{
+    begin_with();
+    ports->set_before_answer(gate.waiter());
+    policy(two(10));
+    const ReloadOutcome outcome = reload_now();
+    ASSERT_EQ(outcome.failures.size(), 1U);
+    EXPECT_THAT(outcome.failures[0].failure.error.message, HasSubstr("has not answered for 5 s"));
+    EXPECT_EQ(keeping(), PortKeeping::Waiting);
+    gate.open();
+    EXPECT_TRUE(loop.run_until([&] { return keeping() == PortKeeping::Kept; }));
+}
+
+TEST_F(ManagedServicePorts, ThatAreNotPutBackAtTheEndAreNamedInTheLog)
+{
+    begin_with();
+    const auto wanted = ports->settings("eth0");
+    ports->refuse(0, 100, EBUSY);
+    const test::Journal journal;
+    stop(EndOfService::Stop);
+    EXPECT_EQ(ports->settings("eth0"), wanted);
+    EXPECT_TRUE(has_record());
+    EXPECT_THAT(journal.lines(), Contains(HasSubstr("the traffic classes of eth0 stay as it has set them")));
+}
+
+TEST_F(ManagedServicePorts, OfWhichTheKernelHasNoClassesAreLeftAlone)
+{
+    begin();
+    DeviceInfo info = new_device("mlx5_0");
+    info.netdev = "eth2";
+    service->device_control().add(
+        std::make_unique<ModelBackend>(info, default_capabilities(), nullptr, AttachMode::PerProcess, false));
+    rest();
+    EXPECT_EQ(keeping(), PortKeeping::LeftAlone);
+    EXPECT_THAT(status().care.reason, HasSubstr("has no DCB"));
+    EXPECT_TRUE(reload_now().failures.empty());
+}
+
+TEST_F(ManagedServicePorts, ThatWereGivenUpBeginAgainWithEnable)
+{
+    begin_with();
+    const auto wanted = ports->settings("eth0");
+    for (int i = 0; i < 3; ++i) {
+        other_writes();
+    }
+    ASSERT_EQ(keeping(), PortKeeping::Stopped);
+    const auto enabled = enable();
+    ASSERT_EQ(enabled->size(), 1U);
+    EXPECT_TRUE(enabled->at(0).failures.empty());
+    EXPECT_EQ(ports->settings("eth0"), wanted) << "when it is answered";
+    EXPECT_EQ(keeping(), PortKeeping::Kept);
+
+    ports->refuse(0, 1, EINVAL);
+    policy(two(10));
+    EXPECT_EQ(reload_now().failures.size(), 1U);
+    ports->refuse(0, 1, EINVAL);
+    EXPECT_EQ(enable()->at(0).failures.size(), 1U) << "what is refused again is said";
+    EXPECT_TRUE(enable()->at(0).failures.empty());
 }
 
 TEST_F(ManagedServicePorts, OfADeviceThatComesBackAreSetAgain)

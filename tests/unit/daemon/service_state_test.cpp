@@ -45,6 +45,28 @@ TEST_F(ServiceState, APolicyThatCannotBeKeptIsReportedUntilOneCan)
     EXPECT_TRUE(service->context().state_failures.contains(kLastGoodFile));
 }
 
+TEST_F(ServiceState, WhatAKilledDaemonLeftBesideItsFilesIsRemoved)
+{
+    policy(kStatePolicy);
+    const std::string folder = std::string(kStateFolder) + "/";
+    const std::vector<std::string> foreign{"port-classes.json.backup", "port-classes.json.new-1",
+                                           "port-classes.json.new-backups", "notes.new-a1B2c3"};
+    for (const std::string& name : foreign) {
+        root.write(folder + name, "of somebody else");
+    }
+    root.write(folder + "port-classes.json.new-a1B2c3", "{");
+    std::filesystem::create_directory(root.path() / "var/lib/rdma-qos/last-good-policy.json.new-a1B2c3");
+    start();
+    const auto is_there = [&](const std::string& name) {
+        return std::filesystem::exists(root.path() / "var/lib/rdma-qos" / name);
+    };
+    EXPECT_FALSE(is_there("port-classes.json.new-a1B2c3"));
+    for (const std::string& name : foreign) {
+        EXPECT_TRUE(is_there(name)) << name;
+    }
+    EXPECT_TRUE(is_there("last-good-policy.json.new-a1B2c3")) << "a folder";
+}
+
 TEST_F(ServiceState, AListOfDevicesThatCannotBeReadIsReportedUntilItIsReplaced)
 {
     policy(kStatePolicy);
