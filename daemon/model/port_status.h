@@ -58,6 +58,7 @@ struct PortCare {
     // What of the policy the port cannot have, and what else may set it: sentences.
     std::vector<std::string> notes{};
     std::vector<KeptClass> classes{};    // when Kept
+    std::uint64_t steps = 0;             // that the port has taken since it came
 
     friend bool operator==(const PortCare&, const PortCare&) = default;
 };

@@ -341,6 +341,7 @@ void PortKeeper::written(const dcb::WriteReport& report, TimePoint now)
                                    : fmt::format("the traffic classes of {} are not set", netdev_);
     const auto taken = std::ranges::count(report.parts, dcb::WriteEnd::Taken, &dcb::Written::end);
     has_written_ = has_written_ || taken > 0;
+    all_steps_ += static_cast<std::uint64_t>(taken);
     const auto refused = std::ranges::find_if(report.parts, [](const dcb::Written& part) {
         return part.end != dcb::WriteEnd::Taken && part.end != dcb::WriteEnd::NotTried;
     });
@@ -381,6 +382,7 @@ PortCare PortKeeper::care() const
 {
     PortCare care;
     care.repairs = all_repairs_;
+    care.steps = all_steps_;
     care.drift = drift_;
     if (wish_) {
         std::ranges::transform(plan_.findings, std::back_inserter(care.notes),

@@ -164,6 +164,7 @@ private:
     bool is_repair_ = false;
     std::vector<TimePoint> repairs_;    // within the window
     std::uint64_t all_repairs_ = 0;
+    std::uint64_t all_steps_ = 0;    // that were taken
     std::vector<PortEvent> events_;
 };
 

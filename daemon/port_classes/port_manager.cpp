@@ -131,6 +131,13 @@ void PortManager::resume(const std::string& key)
     }
 }
 
+void PortManager::look_again(const std::string& key)
+{
+    if (const auto found = ports_.find(key); found != ports_.end() && found->second.keeper.has_work()) {
+        look(key, found->second);
+    }
+}
+
 void PortManager::was_reset(const std::string& key)
 {
     if (const auto found = ports_.find(key); found != ports_.end()) {

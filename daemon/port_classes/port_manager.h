@@ -62,6 +62,8 @@ public:
     void take_wish(const std::string& key, std::optional<PortWish> wish);
     void hold(const std::string& key);
     void resume(const std::string& key);
+    // Reads it, and does what is to be done then, if anything is asked of it: notices of changes may be lost.
+    void look_again(const std::string& key);
     void was_reset(const std::string& key);
 
     // When nothing is to be done to it just now: everything is done, or cannot be, or it is not there (any longer).

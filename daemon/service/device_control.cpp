@@ -158,9 +158,10 @@ void DeviceControl::switch_devices(const std::vector<ManagedDevice*>& which, boo
     for (ManagedDevice* device : which) {
         log(LogLevel::Notice, {{"DEVICE", device->key()}}, "{}: {}", device->key(), off ? "disabled" : "enabled");
         all->expect(device->key());
-        device->set_disabled(off, [this, off, results, all, key = device->key()](DeviceReconcile result) {
-            auto at_rest = [this, results, all, key, result = std::move(result)] {
-                results->push_back(with_port(result));
+        device->set_disabled(off, [this, off, results, all, key = device->key(),
+                                   before = ports_.steps(device->key())](DeviceReconcile result) {
+            auto at_rest = [this, results, all, key, before, result = std::move(result)] {
+                results->push_back(with_port(result, before));
                 all->came(key);
             };
             if (off) {
@@ -344,9 +345,9 @@ void DeviceControl::drain_and_remove(const std::string& key, std::uint32_t attem
             return;
         }
         log_left(result, "is released");
-        ports_.let_go(key, [this, key, result = std::move(result), results, all] {
+        ports_.let_go(key, [this, key, before = ports_.steps(key), result = std::move(result), results, all] {
             const ManagedDevice* still = devices_.find(key);
-            const DeviceReconcile done = with_port(result);
+            const DeviceReconcile done = with_port(result, before);
             if (still == nullptr) {
                 finish_release(done, results, all);
                 return;
@@ -387,8 +388,10 @@ void DeviceControl::finish_release(DeviceReconcile result, const Results& result
     all->came(key);
 }
 
-DeviceReconcile DeviceControl::with_port(DeviceReconcile result) const
+DeviceReconcile DeviceControl::with_port(DeviceReconcile result, std::uint64_t before) const
 {
+    const std::uint64_t now = ports_.steps(result.device);
+    result.operations += now >= before ? now - before : now;    // fewer: another port, by now
     if (auto failure = ports_.failure(result.device)) {
         result.failures.push_back(std::move(*failure));
     }
@@ -452,10 +455,10 @@ void DeviceControl::reconcile(const std::string& device, Reconciled done)
     });
     for (ManagedDevice* each : *devices) {
         all->expect(each->key());
-        each->reconcile_now([this, results, all](DeviceReconcile result) {
+        each->reconcile_now([this, results, all, before = ports_.steps(each->key())](DeviceReconcile result) {
             const std::string key = result.device;
-            ports_.begin_again(key, [this, key, results, all, result = std::move(result)] {
-                results->push_back(with_port(result));
+            ports_.begin_again(key, [this, key, before, results, all, result = std::move(result)] {
+                results->push_back(with_port(result, before));
                 all->came(key);
             });
         });

@@ -101,7 +101,8 @@ private:
     void drain_and_remove(const std::string& key, std::uint32_t attempts, const Results& results,
                           const std::shared_ptr<Gathering>& all);
     // With what its port could not be brought to.
-    [[nodiscard]] DeviceReconcile with_port(DeviceReconcile result) const;
+    // With the steps that its port has taken since it had taken `before`, and why it is not as it should be.
+    [[nodiscard]] DeviceReconcile with_port(DeviceReconcile result, std::uint64_t before) const;
     // So that the next daemon leaves them alone, too.
     void save_released();
     void finish_release(DeviceReconcile result, const Results& results, const std::shared_ptr<Gathering>& all);

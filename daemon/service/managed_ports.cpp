@@ -205,6 +205,7 @@ void ManagedPorts::resume_all()
 void ManagedPorts::begin_again(const std::string& key, LoopCallback<void()> done)
 {
     classes_.resume(key);
+    classes_.look_again(key);
     bring(key, std::move(done));
 }
 

@@ -41,6 +41,8 @@ public:
     // Why a port is not as the policy asks, or not as it was before: of the device as a whole. Empty: it is, or nothing
     // is asked.
     [[nodiscard]] std::optional<ElementFailure> failure(const std::string& key) const;
+    // How many steps it has taken since it came.
+    [[nodiscard]] std::uint64_t steps(const std::string& key) const { return classes_.status(key).care.steps; }
     // Reads a port, and says what differs from what the policy asks, a phrase each, without repairing it. An error if
     // it cannot be read.
     void compare(const std::string& key, Callback<std::vector<std::string>> done)
@@ -56,7 +58,8 @@ public:
     void bring(const std::string& key, LoopCallback<void()> done);
     // What was given up, since others write or the driver refuses, begins again: of all ports.
     void resume_all();
-    // As bring(); what was given up, since others write or the driver refuses, begins again.
+    // As bring(), of the port as it is now: it is read before. What was given up, since others write or the driver
+    // refuses, begins again.
     void begin_again(const std::string& key, LoopCallback<void()> done);
     // Puts back what was there before, whatever the policy asks, for as long as the device is there.
     void let_go(const std::string& key, LoopCallback<void()> done);

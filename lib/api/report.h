@@ -319,7 +319,7 @@ struct Table<DeviceResult> {
     using D = DeviceResult;
     static constexpr auto keys = std::tuple{
         key<&D::device>("device", "name/port"),
-        key<&D::operations>("operations", "how many the device carried out"),
+        key<&D::operations>("operations", "how many the device carried out, steps of its port included"),
         key<&D::failures>("failures", "what did not work"),
     };
 };

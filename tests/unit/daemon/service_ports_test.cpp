@@ -647,6 +647,34 @@ TEST_F(ManagedServicePorts, AreTriedAndPutBackWithATrial)
     EXPECT_EQ(ports->settings("eth0"), wanted);
 }
 
+TEST_F(ManagedServicePorts, StepsOfThePortCountAsOperations)
+{
+    begin_with();
+    const auto operations = [](const Result<std::vector<DeviceReconcile>>& results) {
+        return results && results->size() == 1 ? results->front().operations : 4711;
+    };
+    const auto reconcile = [this] {
+        return wait_for<std::vector<DeviceReconcile>>(
+            [&](auto done) { service->device_control().reconcile("mlx5_0", std::move(done)); });
+    };
+    EXPECT_EQ(operations(reconcile()), 0U);
+    const auto wanted = ports->settings("eth0");
+    // Without a notice: it is found because the port is read.
+    auto other = wanted;
+    other.apps.front().priority = 7;
+    ports->set("eth0", other);
+    int before = ports->writes("eth0");
+    const auto repaired = operations(reconcile());
+    EXPECT_GT(repaired, 0U);
+    EXPECT_EQ(repaired, static_cast<std::uint64_t>(ports->writes("eth0") - before));
+    EXPECT_EQ(ports->settings("eth0"), wanted);
+
+    before = ports->writes("eth0");
+    const auto disabled = disable();
+    EXPECT_GT(ports->writes("eth0"), before);
+    EXPECT_GE(operations(disabled), static_cast<std::uint64_t>(ports->writes("eth0") - before));
+}
+
 TEST_F(ManagedServicePorts, NeedAPrivilege)
 {
     settings("version: 1\n");

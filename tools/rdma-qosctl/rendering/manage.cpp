@@ -30,7 +30,10 @@ std::string render_results(const std::vector<api::DeviceResult>& results, const 
 std::string render_reconciled(const std::vector<api::DeviceResult>& results, const Screen& screen)
 {
     return render_results(results, screen, [](const api::DeviceResult& result) {
-        return (result.operations == 0 ? "already matched the policy" : counted(result.operations, "operation")) +
+        if (result.operations == 0 && result.failures.empty()) {
+            return std::string("already matched the policy");
+        }
+        return counted(result.operations, "operation") +
                (result.failures.empty() ? "" : ", " + counted(result.failures.size(), "failure"));
     });
 }

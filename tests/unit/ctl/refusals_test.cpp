@@ -1,0 +1,39 @@
+// What the command says when the daemon, a device or a port has not done what was asked.
+#include <chrono>
+#include <optional>
+
+#include <gmock/gmock.h>
+
+#include "lib/base/error.h"
+#include "tests/unit/ctl/sample.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/plan.h"
+#include "tools/rdma-qosctl/rendering/transient.h"
+#include "tools/rdma-qosctl/rendering/world_text.h"
+#include "tools/rdma-qosctl/world/problems.h"
+#include "tools/rdma-qosctl/world/reports.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+using namespace rdmaqos::ctl::test;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+constexpr const char* kRefused = "mlx5_0/1: the driver of ens1 says no";
+
+TEST(Refusals, ADeviceThatHasRefusedDoesNotMatchThePolicy)
+{
+    const auto said = [](std::uint64_t operations, std::vector<api::Failure> failures) {
+        return render_reconciled({{"mlx5_0/1", operations, std::move(failures)}}, Colour::Off);
+    };
+    EXPECT_EQ(said(0, {}), "mlx5_0/1: already matched the policy\n");
+    EXPECT_EQ(said(4, {}), "mlx5_0/1: 4 operations\n");
+    EXPECT_EQ(said(0, {{.message = kRefused}}),
+              std::string("mlx5_0/1: 0 operations, 1 failure\n  failure: ") + kRefused + "\n");
+}
+
+}    // namespace
+}    // namespace rdmaqos::ctl
