@@ -138,6 +138,7 @@ api::Failure to_record(const ElementFailure& failure, const std::string& device)
 {
     api::Failure record{
         .device = device, .path = failure.path.text(), .operation = failure.operation, .message = to_sentence(failure)};
+    record.given_up = failure.is_given_up;
     if (failure.attempts > 0) {
         record.error = dbus_name(failure.error.code);
         record.attempts = failure.attempts;

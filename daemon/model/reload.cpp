@@ -19,7 +19,8 @@ std::string ReloadOutcome::to_text() const
         text += fmt::format("{}: note: takes no part, because it is {}\n", device, rdmaqos::to_string(why));
     }
     for (const auto& [device, failure] : failures) {
-        text += fmt::format("{}: error: {}; this will be retried\n", device, to_sentence(failure));
+        text += fmt::format("{}: error: {}{}\n", device, to_sentence(failure),
+                            failure.is_given_up ? "" : "; this will be retried");
     }
     for (const auto& device : unanswered) {
         text += fmt::format("{}: warning: has not answered yet; it gets the policy when it does\n", device);

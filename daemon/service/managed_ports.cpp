@@ -184,7 +184,8 @@ std::optional<ElementFailure> ManagedPorts::failure(const std::string& key) cons
     if (!needs_attention(care.keeping)) {
         return std::nullopt;
     }
-    return ElementFailure{{}, "port-classes", {ErrorCode::DeviceFailed, 0, care.reason}, 1};
+    return ElementFailure{
+        {}, "port-classes", {ErrorCode::DeviceFailed, 0, care.reason}, 1, care.keeping != PortKeeping::Waiting};
 }
 
 void ManagedPorts::bring(const std::string& key, LoopCallback<void()> done)

@@ -95,6 +95,7 @@ struct Failure {
     std::string operation{};
     std::string error{};
     std::uint32_t attempts = 0;
+    bool given_up = false;
     std::string message{};
 };
 
@@ -105,9 +106,11 @@ struct Table<Failure> {
         key_unless_empty<&F::device>("device", "name/port; not where the device is known anyway"),
         key_unless_empty<&F::path>("path", "of the element; absent: the device as a whole"),
         key_unless_empty<&F::operation>("operation",
-                                        "`create`, `modify`, `destroy`, `query`; absent: there is no room for it"),
+                                        "`create`, `modify`, `destroy`, `query`, of the traffic classes of its port "
+                                        "`port-classes`; absent: there is no room for it"),
         key_unless_empty<&F::error>("error", "a D-Bus error name; with an `operation`"),
         key_unless_empty<&F::attempts>("attempts", "likewise"),
+        key_unless_empty<&F::given_up>("given-up", "true: the daemon does not try again by itself; absent: it does"),
         key<&F::message>("message", "all of it as a sentence"),
     };
 };
@@ -150,7 +153,7 @@ struct Table<Reload> {
                              "[plan](#plans)"),
         key<&R::failures>("failures",
                           "if it is accepted: what devices refused of it or have no room for, [keys](#results); the "
-                          "daemon tries again by itself"),
+                          "daemon tries again by itself, but for those that are `given-up`"),
         key_unless_empty<&R::ended_trial>("ended-trial",
                                           "of Reload: revision of the trial that it has ended; absent: there was none"),
         key<&R::seconds_left>("seconds-left", "of Try, if it is accepted: until the policy goes back by itself"),

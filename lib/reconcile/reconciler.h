@@ -67,6 +67,7 @@ struct ElementFailure {
     std::string operation;    // "create", "modify", "destroy", or "query" when it could not be read back
     Error error;
     std::uint32_t attempts = 1;
+    bool is_given_up = false;    // it is not tried again by itself
 
     friend bool operator==(const ElementFailure&, const ElementFailure&) = default;
 };

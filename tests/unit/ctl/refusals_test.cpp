@@ -24,6 +24,21 @@ using testing::SizeIs;
 
 constexpr const char* kRefused = "mlx5_0/1: the driver of ens1 says no";
 
+ReloadView reload_with(bool is_given_up)
+{
+    ReloadView reload;
+    reload.accepted = true;
+    reload.revision = "abc";
+    reload.failures = {{.device = "mlx5_0/1", .given_up = is_given_up, .message = "the driver says no"}};
+    return reload;
+}
+
+TEST(Refusals, OnlyWhatIsTriedAgainIsSaidToBe)
+{
+    EXPECT_EQ(failures_text(reload_with(false)), "mlx5_0/1: error: the driver says no; this will be retried\n");
+    EXPECT_EQ(failures_text(reload_with(true)), "mlx5_0/1: error: the driver says no\n");
+}
+
 TEST(Refusals, ADeviceThatHasRefusedDoesNotMatchThePolicy)
 {
     const auto said = [](std::uint64_t operations, std::vector<api::Failure> failures) {

@@ -675,6 +675,24 @@ TEST_F(ManagedServicePorts, StepsOfThePortCountAsOperations)
     EXPECT_GE(operations(disabled), static_cast<std::uint64_t>(ports->writes("eth0") - before));
 }
 
+// It says whether the daemon tries again, and not that it does in any case.
+TEST_F(ManagedServicePorts, ARefusalThatIsFinalIsGivenUp)
+{
+    begin_with();
+    policy(two(10));
+    ports->refuse(0, 1, EINVAL);
+    const ReloadOutcome refused = reload_now();
+    ASSERT_EQ(refused.failures.size(), 1U);
+    EXPECT_TRUE(refused.failures.front().failure.is_given_up);
+    EXPECT_THAT(refused.to_text(), HasSubstr("a reload tries again\n"));
+    policy(two(20));
+    ports->refuse(0, 1, EBUSY);
+    const ReloadOutcome busy = reload_now();
+    ASSERT_EQ(busy.failures.size(), 1U);
+    EXPECT_FALSE(busy.failures.front().failure.is_given_up);
+    EXPECT_THAT(busy.to_text(), HasSubstr("; this will be retried\n"));
+}
+
 TEST_F(ManagedServicePorts, NeedAPrivilege)
 {
     settings("version: 1\n");

@@ -312,7 +312,7 @@ TEST(AnswerKeys, OfDevices)
     auto snapshot = std::make_shared<Snapshot>();
     snapshot->actual.elements = {{ElementId{1}, {kTreeRoot, ElementKind::Node, std::nullopt, {}}},
                                  {ElementId{2}, {kSomeLeaf, ElementKind::Leaf, ElementId{1}, {1, kSomeRate}}}};
-    snapshot->failures = {{kSomeLeaf, "create", {ErrorCode::NoSpace, 0, "no"}, 3}};
+    snapshot->failures = {{kSomeLeaf, "create", {ErrorCode::NoSpace, 0, "no"}, 3, true}};
     snapshot->unreachable = {{kSomeLeaf, "no leaf is free"}};
     DeviceStatus status;
     status.snapshot = snapshot;
@@ -350,7 +350,7 @@ TEST(AnswerKeys, OfReloads)
     outcome.left_out = {{"mlx5_2/1", LeftOutDevice::Why::Released}};
     outcome.unanswered = {"mlx5_1/1"};
     outcome.losses = {{"old", LossReason::Renamed, "new", 1, 2}};
-    outcome.failures = {{"mlx5_0/1", {kSomeLeaf, "create", {ErrorCode::NoSpace, 0, "no"}, 3}}};
+    outcome.failures = {{"mlx5_0/1", {kSomeLeaf, "create", {ErrorCode::NoSpace, 0, "no"}, 3, true}}};
     outcome.ended_trial = "0123";
     auto who = std::make_shared<Identity>();
     who->command = "rdma-qosctl";

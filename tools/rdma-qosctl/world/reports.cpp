@@ -122,8 +122,8 @@ std::string failures_text(const ReloadView& reload)
 {
     std::string text;
     for (const auto& failure : reload.failures) {
-        text += fmt::format("{}: error: {}; this will be retried\n", printable(failure.device),
-                            printable(failure.message));
+        text += fmt::format("{}: error: {}{}\n", printable(failure.device), printable(failure.message),
+                            failure.given_up ? "" : "; this will be retried");
     }
     for (const auto& device : reload.unanswered) {
         text += fmt::format("{}: warning: has not answered yet; it gets the policy when it does\n", printable(device));
