@@ -1,5 +1,6 @@
 #include "daemon/bus/convert_report.h"
 
+#include <algorithm>
 #include <string>
 
 #include <fmt/format.h>
@@ -212,7 +213,10 @@ api::Plan to_record(const PlanReport& report, Quote quote)
     record.lost_levels = to_record(report.losses);
     record.devices = to_record(report.devices);
     record.left_out = to_record(report.left_out);
-    record.writes = report.writes;
+    record.monitors = report.monitors;
+    record.writes = !report.monitors || std::ranges::any_of(report.devices, [](const DevicePlan& plan) {
+        return plan.port && !plan.port->steps.empty();
+    });
     return record;
 }
 

@@ -94,7 +94,7 @@ struct PlanReport {
     std::vector<LevelLoss> losses;    // of some of them
     std::vector<DevicePlan> devices;
     std::vector<LeftOutDevice> left_out;
-    bool writes = true;    // false: mode monitor, so that nothing of it is written
+    bool monitors = false;    // mode monitor: nothing of it is written but what puts back traffic classes of ports
 };
 
 }    // namespace rdmaqos

@@ -330,7 +330,7 @@ PlanDraft draft_plan(const Tried& tried, const Policy& running)
     draft.report.sessions = session_changes(tried.scene, staged);
     draft.report.losses = staged.losses;
     draft.report.left_out = staged.left_out;
-    draft.report.writes = tried.loaded.settings.value->mode == Mode::Enforce;
+    draft.report.monitors = tried.loaded.settings.value->mode == Mode::Monitor;
     for (std::size_t i = 0; i < staged.devices.size(); ++i) {
         const Scene::Device& device = tried.scene.devices[i];
         if (device.held_back) {

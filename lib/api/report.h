@@ -283,7 +283,8 @@ struct Plan {
     std::vector<LevelLoss> lost_levels{};
     std::vector<DevicePlan> devices{};
     std::vector<LeftOut> left_out{};
-    bool writes = true;    // an older daemon does not say
+    bool writes = true;
+    bool monitors = false;
 };
 
 template <>
@@ -306,7 +307,10 @@ struct Table<Plan> {
         key<&P::lost_levels>("lost-levels", "that some of these `sessions` would lose without getting another one"),
         key<&P::devices>("devices", "what would be done to each"),
         key<&P::left_out>("left-out", "as of Reload"),
-        key<&P::writes>("writes", "false: `mode: monitor`, so that none of the operations would be carried out"),
+        key<&P::writes>("writes", "false: with `mode: monitor`, nothing would be written to any device"),
+        key_unless_empty<&P::monitors>("monitors",
+                                       "true: `mode: monitor`, so that none of the operations would be carried out; "
+                                       "the steps of a port would be, which put back what was there before"),
     };
 };
 

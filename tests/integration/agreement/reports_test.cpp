@@ -74,7 +74,7 @@ rdmaqos::PlanReport report()
     device.rates = {{kOld, {Bandwidth::from_gbps(5), std::nullopt}}};
     report.devices = {device};
     report.left_out = {{"mlx5_1/1", LeftOutDevice::Why::Released}};
-    report.writes = false;
+    report.monitors = true;
     return report;
 }
 

@@ -110,6 +110,7 @@ TEST(Render, ARefusedPlan)
     report.plans[0].findings = {finding("/x: requested min-rate 9 Gbit/s, achievable 8 Gbit/s: the port", "known")};
     report.plans[1].findings = {finding("/y: requested min-rate 9 Gbit/s, achievable 8 Gbit/s: the port", "refuses")};
     report.left_out = {{"mlx5_2/1", "released"}};
+    report.monitors = true;
     report.writes = false;
     expect_golden("ctl/plan-refused.txt", render_plans(report, false, Colour::Off));
 }

@@ -50,5 +50,20 @@ TEST(Refusals, ADeviceThatHasRefusedDoesNotMatchThePolicy)
               std::string("mlx5_0/1: 0 operations, 1 failure\n  failure: ") + kRefused + "\n");
 }
 
+TEST(Refusals, APlanTowardsMonitoringWritesWhatPutsBackAPort)
+{
+    PlanReport report;
+    report.monitors = true;
+    report.writes = false;
+    EXPECT_THAT(render_plans(report, false, Colour::Off),
+                HasSubstr("a reload would write nothing of this to a device"));
+    report.writes = true;
+    const std::string text = render_plans(report, false, Colour::Off);
+    EXPECT_THAT(text, Not(HasSubstr("write nothing")));
+    EXPECT_THAT(text, HasSubstr("only carry out the steps of ports, which put back what their traffic classes were"));
+    report.monitors = false;
+    EXPECT_THAT(render_plans(report, false, Colour::Off), Not(HasSubstr("mode: monitor")));
+}
+
 }    // namespace
 }    // namespace rdmaqos::ctl

@@ -310,7 +310,7 @@ protected:
                 continue;
             }
             const auto of_device = std::ranges::find(plan.devices, device.info.key(), &DevicePlan::device);
-            const bool is_told = of_device != plan.devices.end() && plan.writes;
+            const bool is_told = of_device != plan.devices.end() && !plan.monitors;
             const std::vector<Operation> nothing;
             const auto& operations = is_told ? of_device->plan.operations : nothing;
             const auto writes = follow_log(device);

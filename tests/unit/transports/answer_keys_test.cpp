@@ -370,6 +370,25 @@ TEST(AnswerKeys, OfReloads)
     EXPECT_FALSE(keys.contains("quote s") || keys.contains("quote-offset u"));
 }
 
+// What puts back the traffic classes of a port is written in any mode.
+TEST(AnswerKeys, AMonitoringPlanWritesWhatPutsBackAPort)
+{
+    PlanReport report;
+    const auto writes = [&report] {
+        const auto plan = written([&](Writer& writer) { write(writer, report, Quote::Lines); });
+        return *plan.as<bus::Dict>()->find("writes")->as<bool>();
+    };
+    EXPECT_TRUE(writes());
+    report.monitors = true;
+    EXPECT_FALSE(writes());
+    DevicePlan device;
+    device.port = PortPlan{};
+    report.devices = {device};
+    EXPECT_FALSE(writes()) << "the port is so already";
+    report.devices.front().port->steps = {{"removes the mapping of DSCP 26", ""}};
+    EXPECT_TRUE(writes());
+}
+
 TEST(AnswerKeys, OfPlans)
 {
     PlanReport report;
@@ -378,6 +397,7 @@ TEST(AnswerKeys, OfPlans)
     report.levels = {{"rpc", PolicyChangeKind::New, "new"}};
     report.parts = {{PolicyPart::MatchRule, "1", PolicyChangeKind::New, "new"}};
     report.more_parts = 1;
+    report.monitors = true;
     SessionChange moved;
     auto owner = std::make_shared<Identity>();
     owner->unit = "a.service";

@@ -472,9 +472,13 @@ std::string render_plans(const PlanReport& report, bool verbose, const Screen& s
     for (const auto& device : report.left_out) {
         text += fmt::format("\n{}\n", sentence_on(screen, 0, 2, left_out_line(device)));
     }
-    if (!report.writes) {
+    if (report.monitors) {
         text += "\n" + labelled("note:", Style::Faint,
-                                "the settings say `mode: monitor`: a reload would write nothing of this to a device",
+                                report.writes
+                                    ? "the settings say `mode: monitor`: of this, a reload would only carry out the "
+                                      "steps of ports, which put back what their traffic classes were before"
+                                    : "the settings say `mode: monitor`: a reload would write nothing of this to a "
+                                      "device",
                                 screen);
     }
     if (!report.accepted) {

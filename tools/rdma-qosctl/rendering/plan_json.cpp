@@ -20,7 +20,8 @@ Json plans_json(const PlanReport& report)
             {"lost-levels", api::to_json(report.lost_levels)},
             {"plans", api::to_json(report.plans)},
             {"left-out", api::to_json(report.left_out)},
-            {"writes", report.writes}};
+            {"writes", report.writes},
+            {"monitors", report.monitors}};
 }
 
 }    // namespace rdmaqos::ctl

@@ -84,6 +84,7 @@ PlanReport to_plan_report(api::Plan plan)
     report.plans = std::move(plan.devices);
     report.left_out = std::move(plan.left_out);
     report.writes = plan.writes;
+    report.monitors = plan.monitors;
     return report;
 }
 

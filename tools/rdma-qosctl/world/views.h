@@ -241,7 +241,8 @@ struct PlanReport {
     bool offline = false;
     std::string note;    // in words: against what it was planned
     bool accepted = true;
-    bool writes = true;    // false: mode monitor
+    bool writes = true;       // false: nothing would be written to any device
+    bool monitors = false;    // mode monitor: no operation would be carried out, but the steps of ports would
     Diagnostics diagnostics;
     std::string revision;
     std::vector<api::LevelChange> levels;    // none offline, as the next four
