@@ -221,8 +221,12 @@ void DeviceControl::enable(const std::string& device, Reconciled done)
             enabling->close_one();
         });
     }
-    begin_ports_again(std::exchange(*results, {}), [enabling](Result<std::vector<DeviceReconcile>> on) {
-        enabling->results.insert(enabling->results.begin(), on->begin(), on->end());
+    begin_ports_again(std::exchange(*results, {}), [enabling](const Result<std::vector<DeviceReconcile>>& on) {
+        if (on) {
+            enabling->results.insert(enabling->results.begin(), on->begin(), on->end());
+        } else {
+            enabling->error = on.error();
+        }
         enabling->close_one();
     });
     switch_devices(meant.off, false, results, [enabling](Result<std::vector<DeviceReconcile>> switched) {
@@ -253,8 +257,8 @@ void DeviceControl::begin_ports_again(std::vector<DeviceReconcile> on, Reconcile
     });
     for (const DeviceReconcile& each : on) {
         all->expect(each.device);
-        ports_.begin_again(each.device, [this, each, results, all] {
-            results->push_back(with_port(each));
+        ports_.begin_again(each.device, [this, each, before = ports_.steps(each.device), results, all] {
+            results->push_back(with_port(each, before));
             all->came(each.device);
         });
     }

@@ -592,7 +592,8 @@ TEST(TableOfProperties, HasARowForEachThatChanges)
                 EXPECT_TRUE(in_rows.insert(row.property).second) << name_of(row) << " has two rows";
             }
         }
-        EXPECT_EQ(in_rows, all_of(interface, [](const Property& property) { return property.is_told(); })) << interface;
+        EXPECT_EQ(in_rows, all_of(interface, [](const Property& property) { return property.is_published(); }))
+            << interface;
     }
 }
 

@@ -50,6 +50,47 @@ TEST(Refusals, ADeviceThatHasRefusedDoesNotMatchThePolicy)
               std::string("mlx5_0/1: 0 operations, 1 failure\n  failure: ") + kRefused + "\n");
 }
 
+TEST(Refusals, AnOverrideIsInForceOnlyIfTheDevicesHaveIt)
+{
+    const auto now = std::chrono::system_clock::from_time_t(1'800'000'000);
+    const std::chrono::sys_seconds until{std::chrono::seconds(1'800'000'020)};
+    const OverrideView view{"bulk", "max-rate", "10 Gbit/s", "25 Gbit/s", {until, "", ""}, ""};
+    ReloadView well = reload_with(true);
+    well.failures.clear();
+    EXPECT_EQ(render_set_override(view, well, now), "the override of bulk is in force; it ends in 20 s\n");
+    EXPECT_EQ(render_set_override(view, reload_with(true), now),
+              "the override of bulk is in policy abc, but not all of it is on the devices; it ends in 20 s\n");
+    well.unanswered = {"mlx5_0/1"};
+    EXPECT_THAT(render_set_override(view, well, now), HasSubstr("but not every device has answered"));
+    EXPECT_THAT(render_set_override(view, std::nullopt, now), HasSubstr("is written, and in force when a daemon runs"));
+}
+
+// Of `confirm`, which changes nothing and so hears no refusal.
+TEST(Refusals, WhatDevicesAndPortsRefuseJustNow)
+{
+    World world = sample_world();
+    EXPECT_THAT(open_failures(world.devices), IsEmpty());
+    world.devices[0].failures = {{.message = "create /x: no"}};
+    auto& care = world.devices[1].port_classes.care.emplace();
+    care.reason = "the driver says no";
+    for (const auto& [keeping, is_failure, is_given_up] : {std::tuple{PortKeeping::Kept, false, false},
+                                                           {PortKeeping::LeftAlone, false, false},
+                                                           {PortKeeping::Waiting, true, false},
+                                                           {PortKeeping::Failed, true, true},
+                                                           {PortKeeping::Stopped, true, true}}) {
+        care.keeping = keeping;
+        const auto failures = open_failures(world.devices);
+        ASSERT_THAT(failures, SizeIs(is_failure ? 2 : 1));
+        EXPECT_EQ(failures.front().device, "mlx5_0/1");
+        EXPECT_EQ(failures.front().message, "create /x: no");
+        if (is_failure) {
+            EXPECT_EQ(failures.back().device, "mlx5_1/1");
+            EXPECT_EQ(failures.back().message, "the driver says no");
+            EXPECT_EQ(failures.back().given_up, is_given_up);
+        }
+    }
+}
+
 TEST(Refusals, APlanTowardsMonitoringWritesWhatPutsBackAPort)
 {
     PlanReport report;

@@ -7,7 +7,9 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/text.h"
 #include "policy/load/transient_files.h"
+#include "tools/rdma-qosctl/world/reports.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -87,6 +89,19 @@ std::string render_overrides(const std::vector<ListedOverride>& overrides, std::
                    view.file});
     }
     return table.render(screen);
+}
+
+std::string render_set_override(const OverrideView& view, const std::optional<ReloadView>& reload,
+                                std::chrono::system_clock::time_point now)
+{
+    const bool is_endless = !view.transient.until && view.transient.cgroup.empty();
+    std::string state = "is written, and in force when a daemon runs";
+    if (reload) {
+        const auto but = but_not_on_devices(*reload);
+        state = but.empty() ? "is in force" : fmt::format("is in policy {}{}", reload->revision, but);
+    }
+    return fmt::format("the override of {} {}; it {}{}\n", printable(view.level), printable(state),
+                       end_in_words(view.transient, now), is_endless ? ", for there is no `--for`" : "");
 }
 
 Json override_json(const OverrideView& view)

@@ -12,6 +12,7 @@
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/world/overrides.h"
+#include "tools/rdma-qosctl/world/views.h"
 
 namespace rdmaqos::ctl {
 
@@ -35,6 +36,9 @@ struct ListedOverride {
                                            std::chrono::system_clock::time_point now, const Screen& screen);
 [[nodiscard]] Json listed_override_json(const ListedOverride& listed);
 
+// That a level is overridden now. `reload`: what became of it in the daemon; empty: none runs.
+[[nodiscard]] std::string render_set_override(const OverrideView& view, const std::optional<ReloadView>& reload,
+                                              std::chrono::system_clock::time_point now);
 [[nodiscard]] Json override_json(const OverrideView& view);
 // "2: rpc max-rate 10 Gbit/s in place of 25 Gbit/s, ends in 29 min; bulk share 5 in place of 1, ends when the host
 // restarts"

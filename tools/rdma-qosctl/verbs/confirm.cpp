@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/api/json.h"
 #include "lib/base/try.h"
 #include "tools/rdma-qosctl/changes/daemon_calls.h"
 #include "tools/rdma-qosctl/changes/password_agent.h"
@@ -14,6 +15,7 @@
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/world/reports.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -72,9 +74,21 @@ Result<ExitStatus> confirm(const Context& context, const ConfirmOptions& options
         agree_with_files(context);
         return fail(std::move(error));
     }
-    print(context.json ? to_text({{"revision", trial->revision}, {"file", kMainPolicyFile}})
-                       : fmt::format("policy {} is confirmed, and written to {}\n", trial->revision, kMainPolicyFile));
-    return ExitStatus::Ok;
+    // The trial may have begun with a refusal, and nobody have looked since.
+    ReloadView now;
+    const auto world = fetch_devices(client);
+    if (world) {
+        now.failures = open_failures(world->devices);
+    } else {
+        print_error(fmt::format("rdma-qosctl: warning: whether the devices have all of it is not known: {}\n",
+                                to_string(world.error())));
+    }
+    print(context.json ? to_text({{"revision", trial->revision},
+                                  {"file", kMainPolicyFile},
+                                  {"failures", api::to_json(now.failures)}})
+                       : failures_text(now) + fmt::format("policy {} is confirmed, and written to {}{}\n",
+                                                          trial->revision, kMainPolicyFile, but_not_on_devices(now)));
+    return status_of(now);
 }
 
 }    // namespace

@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "lib/api/json.h"
 #include "lib/base/file.h"
 #include "lib/base/text.h"
 #include "lib/base/try.h"
@@ -28,6 +29,7 @@
 #include "tools/rdma-qosctl/offline/transient.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/rendering/transient.h"
+#include "tools/rdma-qosctl/world/reports.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -157,6 +159,21 @@ Result<std::vector<OverrideView>> all_in_effect(const ProposedPolicy& proposed, 
                     printable(options.level), place.string()));
 }
 
+void set_reload(Json& json, const std::optional<ReloadView>& reload)
+{
+    if (reload) {
+        json["revision"] = reload->revision;
+        json["failures"] = api::to_json(reload->failures);
+        json["unanswered"] = reload->unanswered;
+    }
+}
+
+// A prolog that asks for a rate shall know that it does not hold.
+ExitStatus status_if_reloaded(const std::optional<ReloadView>& reload)
+{
+    return reload ? status_of(*reload) : ExitStatus::Ok;
+}
+
 void print_set(const std::string& level, const std::vector<OverrideView>& views,
                const std::vector<LevelChange>& changes, const std::optional<ReloadView>& reload, bool as_json)
 {
@@ -164,18 +181,11 @@ void print_set(const std::string& level, const std::vector<OverrideView>& views,
         Json json{{"level", level}, {"overrides", Json::array()}, {"changes", changes_json(changes)}};
         std::ranges::transform(views, std::back_inserter(json["overrides"]), override_json);
         json["in-force"] = reload.has_value();
-        if (reload) {
-            json["revision"] = reload->revision;
-        }
+        set_reload(json, reload);
         print(to_text(json));
         return;
     }
-    const Transient& transient = views.front().transient;
-    const bool is_endless = !transient.until && transient.cgroup.empty();
-    print(changes_in_words(changes));
-    print(fmt::format("the override of {} {}; it {}{}\n", printable(level),
-                      reload ? "is in force" : "is written, and in force when a daemon runs",
-                      end_in_words(transient, system_clock::now()), is_endless ? ", for there is no `--for`" : ""));
+    print(changes_in_words(changes) + render_set_override(views.front(), reload, system_clock::now()));
 }
 
 // Files that override this level; with an empty name, any.
@@ -292,7 +302,7 @@ Result<ExitStatus> set_override(const Context& context, const OverrideOptions& o
     }
     print_set(views.front().level, views, changes_between(before, proposed.policy), *reloaded, context.json);
     warn_of_failures(*reloaded);
-    return ExitStatus::Ok;
+    return status_if_reloaded(*reloaded);
 }
 
 Result<ExitStatus> clear_overrides(const Context& context, const OverrideClearing& clearing)
@@ -319,27 +329,33 @@ Result<ExitStatus> clear_overrides(const Context& context, const OverrideClearin
             levels.insert(level == nullptr ? stated.level : level->name);
         }
     }
+    std::optional<ReloadView> reload;
     if (!files.own.empty()) {
-        if (const auto reloaded = reload_if_it_runs(context); !reloaded) {
+        auto reloaded = reload_if_it_runs(context);
+        if (!reloaded) {
             removed.put_back();
             Error error = reloaded.error();
             error.message.insert(0, "nothing is cleared: ");
             return fail(std::move(error));
         }
+        reload = std::move(*reloaded);
     }
     const auto changes = changes_between(before, base.policy(context.root));
     if (context.json) {
-        print(to_text({{"cleared", levels}, {"changes", changes_json(changes)}}));
+        Json json{{"cleared", levels}, {"changes", changes_json(changes)}};
+        set_reload(json, reload);
+        print(to_text(json));
     } else if (levels.empty()) {
         print("no level is overridden\n");
     } else {
         print(changes_in_words(changes) +
               fmt::format("cleared: {}\n", printable(fmt::format("{}", fmt::join(levels, ", ")))));
     }
+    warn_of_failures(reload);
     if (!files.mixed.empty()) {
         return fail(nothing_to_clear(files, clearing.level));
     }
-    return ExitStatus::Ok;
+    return status_if_reloaded(reload);
 }
 
 Result<ExitStatus> list_overrides(const Context& context)

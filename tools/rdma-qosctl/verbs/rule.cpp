@@ -237,12 +237,14 @@ Result<ExitStatus> remove_rules(const Context& context, const RuleRemoval& remov
                                                             printable(removal.name)));
     }
     if (!names.empty()) {
-        if (const auto reloaded = reload_if_it_runs(context); !reloaded) {
+        const auto reloaded = reload_if_it_runs(context);
+        if (!reloaded) {
             removed.put_back();
             Error error = reloaded.error();
             error.message.insert(0, "nothing is removed: ");
             return fail(std::move(error));
         }
+        warn_of_failures(*reloaded);
     }
     if (context.json) {
         print(to_text({{"removed", names}}));

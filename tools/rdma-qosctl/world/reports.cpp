@@ -132,6 +132,27 @@ std::string failures_text(const ReloadView& reload)
     return text;
 }
 
+std::vector<api::Failure> open_failures(const std::vector<DeviceView>& devices)
+{
+    std::vector<api::Failure> failures;
+    for (const auto& device : devices) {
+        for (api::Failure failure : device.failures) {
+            failure.device = device.key();
+            failures.push_back(std::move(failure));
+        }
+        const auto& care = device.port_classes.care;
+        const bool is_given_up = care &&
+                                 (care->keeping == PortKeeping::Failed || care->keeping == PortKeeping::Stopped);
+        if (is_given_up || (care && care->keeping == PortKeeping::Waiting)) {
+            failures.push_back({.device = device.key(),
+                                .operation = "port-classes",
+                                .given_up = is_given_up,
+                                .message = care->reason});
+        }
+    }
+    return failures;
+}
+
 std::string_view but_not_on_devices(const ReloadView& reload)
 {
     return !reload.failures.empty()     ? ", but not all of it is on the devices"

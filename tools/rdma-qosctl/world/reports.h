@@ -35,6 +35,8 @@ inline constexpr const char* kAgainstUnlikeDevices = "change the policy, leave t
 
 // What devices refused of a policy that is in force, and which have not answered, a line each.
 [[nodiscard]] std::string failures_text(const ReloadView& reload);
+// What devices and their ports refuse just now of what is in force, in the keys of a reload.
+[[nodiscard]] std::vector<api::Failure> open_failures(const std::vector<DeviceView>& devices);
 // What ends the sentence that it is in force; empty: it is, on each device.
 [[nodiscard]] std::string_view but_not_on_devices(const ReloadView& reload);
 // Of a command that has put a policy in force: Failed if not all of it is on the devices.
