@@ -37,8 +37,10 @@ std::string summary_of(const Service& service)
 std::string status_of(const Service& service)
 {
     const auto& newest = service.in_force().last_reload;
-    return summary_of(service) +
-           (newest.accepted ? "" : fmt::format("; the newest policy is refused: {}", newest.why_refused()));
+    return summary_of(service) + (newest.accepted ? ""
+                                                  : fmt::format("; the newest {} refused: {}",
+                                                                newest.is_of_settings() ? "settings are" : "policy is",
+                                                                newest.why_refused()));
 }
 
 // How often systemd's watchdog is fed: a third of the time after which it bites. Empty: it has none on this process.
@@ -63,7 +65,10 @@ std::uint64_t monotonic_usec()
 void report(const ReloadOutcome& outcome)
 {
     const std::string text = outcome.to_text();
-    if (!outcome.accepted) {
+    if (!outcome.accepted && outcome.is_of_settings() && !outcome.revision.empty()) {
+        log_event(LogLevel::Error, LogEvent::PolicyApplied, {}, {{"REVISION", outcome.revision}},
+                  "policy {} is running, but not all settings are in force:\n{}", outcome.revision, text);
+    } else if (!outcome.accepted) {
         log_event(LogLevel::Error, LogEvent::PolicyRejected, {}, {{"REVISION", outcome.revision}},
                   "the policy was refused:\n{}", text);
     } else {

@@ -47,6 +47,8 @@ struct ReloadOutcome {
     [[nodiscard]] std::string to_text() const;
     // Diagnostics or findings; a device that is left out is none.
     [[nodiscard]] bool has_warnings() const { return !diagnostics.empty() || !findings.empty(); }
+    // It was refused for the settings, and for nothing in the policy.
+    [[nodiscard]] bool is_of_settings() const { return is_accepted(findings) && rdmaqos::is_of_settings(diagnostics); }
     // Of one that was refused, for the error's message.
     [[nodiscard]] std::string why_refused() const { return rdmaqos::why_refused(diagnostics, findings); }
 };

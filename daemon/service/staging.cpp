@@ -22,8 +22,6 @@
 namespace rdmaqos {
 namespace {
 
-constexpr const char* kSettingsPath = "/etc/rdma-qos/rdma-qosd.yaml";
-
 // The paths that the classes of two compiled policies have, and their responders.
 std::set<ElementPath> classes_of(const Compiled& before, const Compiled& after)
 {
@@ -153,7 +151,8 @@ void check_privilege(ReadResult<Settings>& settings, const std::string& why_port
 {
     if (settings.value && settings.value->port_classes == PortClassesSetting::Manage &&
         !why_ports_cannot_be_set.empty()) {
-        settings.diagnostics.error({}, "`port-classes: manage`: " + why_ports_cannot_be_set)
+        settings.diagnostics
+            .error(settings.value->port_classes_at.at, "`port-classes: manage`: " + why_ports_cannot_be_set)
             .hint = how_to_allow_ports() + "; `port-classes: report` needs none";
         settings.value = nullptr;
     }

@@ -6,9 +6,12 @@
 #include <optional>
 #include <string>
 
+#include "lib/base/diagnostic.h"
 #include "policy/model/mode.h"
 
 namespace rdmaqos {
+
+inline constexpr const char* kSettingsPath = "/etc/rdma-qos/rdma-qosd.yaml";
 
 enum class OnUnsupported : std::uint8_t { Error, Degrade };
 // Automatic: as the backend finds out.
@@ -38,6 +41,13 @@ struct MetricsSettings {
     friend bool operator==(const MetricsSettings&, const MetricsSettings&) = default;
 };
 
+// Where a setting stands in its file. It is no part of what the settings say: all places are equal.
+struct SettingPlace {
+    Location at{};
+
+    friend bool operator==(const SettingPlace&, const SettingPlace&) { return true; }
+};
+
 struct Settings {
     Mode mode = Mode::Enforce;
     OnUnsupported on_unsupported = OnUnsupported::Error;
@@ -45,6 +55,7 @@ struct Settings {
     CapMode cap_mode = CapMode::Whole;
     Unregistered unregistered = Unregistered::Count;
     PortClassesSetting port_classes = PortClassesSetting::Report;
+    SettingPlace port_classes_at{};            // whether it can be had is known only after the file was read
     std::optional<std::uint8_t> cnp_dscp{};    // of congestion notifications; empty: they get no class of their own
     std::chrono::milliseconds drift_interval{60'000};
     std::uint32_t leaf_reserve = 4;    // leaves never given to principals

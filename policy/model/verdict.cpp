@@ -87,6 +87,15 @@ std::string_view reported(FindingVerdict verdict)
     return verdict == FindingVerdict::Harmless ? std::string_view() : to_string(verdict);
 }
 
+bool is_of_settings(const Diagnostics& diagnostics)
+{
+    const auto is_elsewhere = [](const Diagnostic& diagnostic) {
+        return diagnostic.severity == Severity::Error &&
+               !(diagnostic.location.file && diagnostic.location.file->name.ends_with(kSettingsPath));
+    };
+    return diagnostics.has_errors() && std::ranges::none_of(diagnostics.all(), is_elsewhere);
+}
+
 std::string_view to_string(LeftOutDevice::Why why)
 {
     return why == LeftOutDevice::Why::Disabled ? "disabled" : "released";

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/diagnostic.h"
 #include "lib/tree/compile.h"
 #include "policy/model/settings.h"
 
@@ -45,6 +46,10 @@ struct JudgedFinding {
 // Those that refuse it first, else in the order of the devices and of their findings.
 [[nodiscard]] std::vector<JudgedFinding> judge(const std::vector<DeviceTrial>& devices, OnUnsupported on_unsupported);
 [[nodiscard]] bool is_accepted(const std::vector<JudgedFinding>& findings);
+
+// What is wrong is in the daemon's settings alone, and nothing in the policy: each error, of which there is one, stands
+// in their file.
+[[nodiscard]] bool is_of_settings(const Diagnostics& diagnostics);
 
 // A device that no policy is tried on: it is listed, and cannot refuse one.
 struct LeftOutDevice {

@@ -132,6 +132,9 @@ Settings read_settings_document(Context& context, const Node& document, const Na
     Settings settings;
     const Mapping mapping(context, document, keys::kSettings);
     read(context, mapping, kSettings, settings);
+    if (const auto field = mapping.find("port-classes")) {
+        settings.port_classes_at.at = context.locate(*field->value);
+    }
     if (const auto field = mapping.find("socket-group")) {
         find_socket_group(context, *field, names, settings);
     }

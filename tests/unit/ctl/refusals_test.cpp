@@ -106,5 +106,47 @@ TEST(Refusals, APlanTowardsMonitoringWritesWhatPutsBackAPort)
     EXPECT_THAT(render_plans(report, false, Colour::Off), Not(HasSubstr("mode: monitor")));
 }
 
+Diagnostics an_error_in(const char* file)
+{
+    Diagnostics diagnostics;
+    diagnostics.error({std::make_shared<SourceFile>(SourceFile{file, ""}), 2, 15}, "no such right");
+    return diagnostics;
+}
+
+// A setting that is refused is no refused policy, and a start is no reload.
+TEST(Refusals, SayWhatWasRefusedAndWhen)
+{
+    World world = sample_world();
+    ManagerView& manager = world.manager;
+    manager.last_reload.accepted = false;
+    const auto said = [&](std::uint64_t reloads, const char* file) {
+        manager.statistics = {{"reloads", reloads}};
+        manager.last_reload.diagnostics = an_error_in(file);
+        const auto problems = find_problems(world);
+        return problems.size() == 1 ? problems.front() : Problem{};
+    };
+    const Problem setting = said(0, "/etc/rdma-qos/rdma-qosd.yaml");
+    EXPECT_THAT(setting.what, HasSubstr("not all settings are in force since the daemon started:\n"
+                                        "/etc/rdma-qos/rdma-qosd.yaml:2:15: error: no such right"));
+    EXPECT_THAT(setting.advice, HasSubstr("correct /etc/rdma-qos/rdma-qosd.yaml"));
+    EXPECT_THAT(setting.advice, Not(HasSubstr("rdma-qosctl plan"))) << "it is about policies";
+    EXPECT_THAT(render_status(world, {}, Colour::Off), HasSubstr("none since the start, which had an error"));
+    EXPECT_THAT(said(1, "/etc/rdma-qos/rdma-qosd.yaml").what,
+                HasSubstr("the last reload was refused for the settings:\n"));
+    EXPECT_THAT(said(0, "/etc/rdma-qos/policy.yaml").what,
+                HasSubstr("the policy was refused when the daemon started:\n"));
+    EXPECT_THAT(said(1, "/etc/rdma-qos/policy.yaml").what, HasSubstr("the last reload was refused:\n"));
+    EXPECT_THAT(render_status(world, {}, Colour::Off), HasSubstr("refused, see below"));
+}
+
+TEST(Refusals, NoHintToCheckWhatIsNotChecked)
+{
+    const auto hint = [](const char* message) {
+        return render_error({ErrorCode::InvalidPolicy, 0, message}, Colour::Off);
+    };
+    EXPECT_THAT(hint("/etc/rdma-qos/policy.yaml:1:1: error: no"), HasSubstr("rdma-qosctl check FILE"));
+    EXPECT_THAT(hint("/etc/rdma-qos/rdma-qosd.yaml:2:15: error: no"), Not(HasSubstr("hint")));
+}
+
 }    // namespace
 }    // namespace rdmaqos::ctl

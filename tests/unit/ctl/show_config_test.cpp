@@ -129,10 +129,10 @@ TEST(ShowConfigReport, ComparesWithWhatTheDaemonRuns)
          "#   the running daemon uses another policy: revision bbbb of a.yaml, b.yaml\n#   the files have changed "
          "since it read them: `rdma-qosctl plan` shows what a reload would do\n"},
         {"bbbb", "no such level", true,
-         "#   the running daemon uses another policy: revision bbbb of a.yaml, b.yaml\n#   its last reload was "
-         "refused: `rdma-qosctl status` says why\n"},
+         "#   the running daemon uses another policy: revision bbbb of a.yaml, b.yaml\n#   it has refused what it "
+         "read last: `rdma-qosctl status` says why\n"},
         {"", "broken", true,
-         "#   the running daemon has no policy\n#   its last reload was refused: `rdma-qosctl status` says why\n"},
+         "#   the running daemon has no policy\n#   it has refused what it read last: `rdma-qosctl status` says why\n"},
         {"bbbb", "", false, "#   the running daemon uses another policy: revision bbbb of a.yaml, b.yaml\n\n"},
     };
     for (const auto& [revision, reload_error, of_host, expected] : cases) {

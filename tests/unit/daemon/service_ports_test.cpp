@@ -707,7 +707,9 @@ TEST_F(ManagedServicePorts, NeedAPrivilege)
     why = "CAP_NET_ADMIN is missing";
     const ReloadOutcome refused = reload_now();
     EXPECT_FALSE(refused.accepted);
-    EXPECT_THAT(refused.to_text(), HasSubstr("CAP_NET_ADMIN is missing"));
+    EXPECT_THAT(refused.to_text(), HasSubstr("/etc/rdma-qos/rdma-qosd.yaml:2:15: error: `port-classes: manage`: "
+                                             "CAP_NET_ADMIN is missing"));
+    EXPECT_TRUE(refused.is_of_settings()) << "nothing is wrong with the policy";
     EXPECT_THAT(refused.to_text(), HasSubstr("/share/rdma-qos/port-classes.conf /etc/systemd/system/"));
     EXPECT_EQ(service->in_force().settings().port_classes, PortClassesSetting::Report);
 
@@ -715,6 +717,8 @@ TEST_F(ManagedServicePorts, NeedAPrivilege)
     service.reset();
     begin_with();
     EXPECT_FALSE(started.accepted);
+    EXPECT_TRUE(started.is_of_settings());
+    EXPECT_THAT(started.to_text(), HasSubstr("/etc/rdma-qos/rdma-qosd.yaml:2:15: error: "));
     EXPECT_NE(service->in_force().policy(), nullptr) << "the policy runs";
     EXPECT_EQ(service->in_force().settings().port_classes, PortClassesSetting::Report);
     EXPECT_EQ(ports->writes("eth0"), 0);

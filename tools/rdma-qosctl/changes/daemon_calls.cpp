@@ -25,13 +25,17 @@ namespace {
 Error refusal_of_reload(bus::Client& client, Error error, bool brief)
 {
     if (brief) {
-        error.message = "the new policy is refused, the running one stays; the log of rdma-qosd says why";
+        error.message = "the new files are refused, what runs stays; the log of rdma-qosd says why";
         return error;
     }
+    std::string_view what = "the new policy is refused, the running one stays\n";
     if (const auto manager = fetch_manager(client); manager && !manager->last_reload.accepted) {
         error.message = to_text(manager->last_reload, Colour::Off);
+        if (is_of_settings(manager->last_reload)) {
+            what = "the settings are refused; those in force and the running policy stay\n";
+        }
     }
-    error.message.insert(0, "the new policy is refused, the running one stays\n");
+    error.message.insert(0, what);
     return error;
 }
 

@@ -21,7 +21,6 @@
 namespace rdmaqos::ctl {
 namespace {
 
-constexpr const char* kSettingsPath = "/etc/rdma-qos/rdma-qosd.yaml";
 constexpr const char* kFabricPath = "/etc/rdma-qos/fabric.yaml";
 
 // Unlike read_regular_file: stdin may be a pipe.

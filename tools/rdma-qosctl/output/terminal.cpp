@@ -413,6 +413,9 @@ std::string advice(const Error& error, uid_t caller)
     case ErrorCode::NoDaemon:
         return "check, plan, simulate, explain and query-path also work without the daemon";
     case ErrorCode::InvalidPolicy:
+        if (error.message.find("/rdma-qosd.yaml:") != std::string::npos) {
+            return {};    // the settings are on no trial there
+        }
         return "`rdma-qosctl check FILE` tries an edit without touching the running policy";
     case ErrorCode::NoMatchingPath:
         return "`rdma-qosctl explain` with the same options shows which level was chosen and why";

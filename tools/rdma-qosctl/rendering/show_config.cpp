@@ -59,7 +59,7 @@ std::vector<std::string> about_daemon(const ConfigReport& report)
         lines.emplace_back(
             daemon.last_reload.accepted
                 ? "the files have changed since it read them: `rdma-qosctl plan` shows what a reload would do"
-                : "its last reload was refused: `rdma-qosctl status` says why");
+                : "it has refused what it read last: `rdma-qosctl status` says why");
     }
     return lines;
 }

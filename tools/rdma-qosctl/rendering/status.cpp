@@ -44,7 +44,9 @@ std::string describe_last_reload(const ManagerView& manager)
     const bool has_time = manager.last_good_reload != std::chrono::sys_seconds{} && !manager.trial;
     const std::string time = has_time ? utc_text(manager.last_good_reload) : "";
     if (!reload.accepted) {
-        return "refused, see below" + (has_time ? "; the last good one was at " + time : "");
+        return std::string(is_of_start(manager) ? "none since the start, which had an error, see below"
+                                                : "refused, see below") +
+               (has_time ? "; the last good one was at " + time : "");
     }
     const std::size_t warnings = reload.diagnostics.warning_count();
     return fmt::format("accepted{}{}", warnings == 0 ? "" : " with " + counted(warnings, "warning"),

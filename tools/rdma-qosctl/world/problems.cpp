@@ -27,8 +27,10 @@ void find_in_manager(const ManagerView& manager, std::vector<Problem>& problems)
     }
     if (!manager.last_reload.accepted) {
         problems.push_back(
-            {true, "the last reload was refused:\n" + to_text(manager.last_reload, Colour::Off),
-             "correct the files (`rdma-qosctl plan` shows the same), then `systemctl reload rdma-qosd`"});
+            {true, fmt::format("{}:\n{}", refusal_in_words(manager), to_text(manager.last_reload, Colour::Off)),
+             is_of_settings(manager.last_reload)
+                 ? "correct /etc/rdma-qos/rdma-qosd.yaml, then `systemctl reload rdma-qosd`; or do what the error says"
+                 : "correct the files (`rdma-qosctl plan` shows the same), then `systemctl reload rdma-qosd`"});
     }
     if (!manager.fabric_diagnostics.empty()) {
         problems.push_back({true, "the fabric file cannot be used:\n" + render(manager.fabric_diagnostics, Colour::Off),

@@ -160,6 +160,27 @@ std::string_view but_not_on_devices(const ReloadView& reload)
                                         : "";
 }
 
+bool is_of_settings(const ReloadView& reload)
+{
+    return std::ranges::none_of(reload.findings, refuses) && rdmaqos::is_of_settings(reload.diagnostics);
+}
+
+bool is_of_start(const ManagerView& manager)
+{
+    const auto reloads = std::ranges::find(manager.statistics, "reloads", &bus::Counts::value_type::first);
+    return reloads != manager.statistics.end() && reloads->second == 0;
+}
+
+std::string_view refusal_in_words(const ManagerView& manager)
+{
+    const bool is_of_policy = !is_of_settings(manager.last_reload);
+    if (is_of_start(manager)) {
+        return is_of_policy ? "the policy was refused when the daemon started"
+                            : "not all settings are in force since the daemon started";
+    }
+    return is_of_policy ? "the last reload was refused" : "the last reload was refused for the settings";
+}
+
 ExitStatus status_of(const ReloadView& reload)
 {
     return reload.failures.empty() ? ExitStatus::Ok : ExitStatus::Failed;

@@ -39,6 +39,13 @@ inline constexpr const char* kAgainstUnlikeDevices = "change the policy, leave t
 [[nodiscard]] std::vector<api::Failure> open_failures(const std::vector<DeviceView>& devices);
 // What ends the sentence that it is in force; empty: it is, on each device.
 [[nodiscard]] std::string_view but_not_on_devices(const ReloadView& reload);
+// It was refused for the daemon's settings, and for nothing in the policy.
+[[nodiscard]] bool is_of_settings(const ReloadView& reload);
+// The last one is that of the start: nobody has asked for a reload since.
+[[nodiscard]] bool is_of_start(const ManagerView& manager);
+// What was refused, if the last reload was not accepted, which may have been the reading of the files at the start:
+// "the last reload was refused".
+[[nodiscard]] std::string_view refusal_in_words(const ManagerView& manager);
 // Of a command that has put a policy in force: Failed if not all of it is on the devices.
 [[nodiscard]] ExitStatus status_of(const ReloadView& reload);
 // Diagnostics, findings, failures, what takes no part and what has not answered, each with its lines. Empty: there is
