@@ -148,5 +148,22 @@ TEST(Refusals, NoHintToCheckWhatIsNotChecked)
     EXPECT_THAT(hint("/etc/rdma-qos/rdma-qosd.yaml:2:15: error: no"), Not(HasSubstr("hint")));
 }
 
+// With `attach-mode: shared`, the port is left alone, and a port that divides otherwise than the tree is a finding.
+TEST(Refusals, WhatAPortThatIsLeftAloneCannotGiveIsWorthKnowing)
+{
+    World world = sample_world();
+    auto& care = world.devices[0].port_classes.care.emplace();
+    care.keeping = PortKeeping::LeftAlone;
+    care.reason = "the scheduling tree divides the port, for all processes together";
+    EXPECT_THAT(find_problems(world), IsEmpty());
+    care.notes = {"/rpc: requested 70.00 %, achievable 50.00 %: the port divides itself"};
+    const auto problems = find_problems(world);
+    ASSERT_THAT(problems, SizeIs(1));
+    EXPECT_FALSE(problems[0].is_error);
+    EXPECT_EQ(problems[0].what, "mlx5_0/1: /rpc: requested 70.00 %, achievable 50.00 %: the port divides itself");
+    care.reason = care.notes.front();
+    EXPECT_THAT(find_problems(world), IsEmpty()) << "it is said with the port";
+}
+
 }    // namespace
 }    // namespace rdmaqos::ctl

@@ -158,9 +158,11 @@ void find_in_port_classes(const DeviceView& device, std::vector<Problem>& proble
         problems.push_back({true, fmt::format("{}: {}", device.key(), care->reason),
                             fmt::format("end what else sets them, then `rdma-qosctl enable {}`", device.key())});
     }
-    for (const std::string& note :
-         port.care&& port.care->keeping != PortKeeping::LeftAlone ? port.care->notes : std::vector<std::string>()) {
-        problems.push_back({false, fmt::format("{}: {}", device.key(), note), ""});
+    for (const std::string& note : port.care ? port.care->notes : std::vector<std::string>()) {
+        // Why it is left alone is said with the port.
+        if (port.care->keeping != PortKeeping::LeftAlone || note != port.care->reason) {
+            problems.push_back({false, fmt::format("{}: {}", device.key(), note), ""});
+        }
     }
     for (const auto& finding : device.lint) {
         std::string advice = finding.command.empty() ? "" : fmt::format("`{}` changes it", finding.command);
