@@ -1,6 +1,7 @@
 // Who else sets a port, and whether the ports of a host are alike.
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -53,6 +54,22 @@ std::string text_of_map(const Interface& port)
     return text.empty() ? "none" : text;
 }
 
+// As dcb(8) has it; for what the vendor chose it has a word only where it shows it.
+std::string_view word_of(dcb::Selection selection)
+{
+    switch (selection) {
+    case dcb::Selection::Strict:
+        return "strict";
+    case dcb::Selection::CreditBasedShaper:
+        return "cbs";
+    case dcb::Selection::Ets:
+        return "ets";
+    case dcb::Selection::Vendor:
+        break;
+    }
+    return "vendor";
+}
+
 std::string text_of_classes(const Interface& port)
 {
     std::string text;
@@ -60,7 +77,7 @@ std::string text_of_classes(const Interface& port)
         const dcb::TrafficClass& each = port.settings.ets->traffic_class[i];
         text += text.empty() ? "" : " ";
         text += each.selection == dcb::Selection::Ets ? fmt::format("{}:{} %", i, each.weight)
-                                                      : fmt::format("{}:strict", i);
+                                                      : fmt::format("{}:{}", i, word_of(each.selection));
         text += each.max_rate ? fmt::format(" to {}", to_string(*each.max_rate)) : "";
     }
     return text.empty() ? "none" : text;
@@ -97,15 +114,29 @@ std::string mend_map(const Interface& port, const Interface& model)
     return fmt::format("dcb ets set dev {} prio-tc {}", port.name, text_of_map(model));
 }
 
+// Classes that the NIC's vendor schedules: dcb(8) cannot set a class so.
+std::size_t count_vendor_classes(const Interface& port)
+{
+    return port.settings.ets
+               ? static_cast<std::size_t>(std::ranges::count(port.settings.ets->traffic_class, dcb::Selection::Vendor,
+                                                             &dcb::TrafficClass::selection))
+               : 0;
+}
+
 std::string mend_classes(const Interface& port, const Interface& model)
 {
+    if (count_vendor_classes(model) > count_vendor_classes(port)) {
+        return mend_classes(model, port);    // the other way round, there is no command
+    }
     std::string kinds;
     std::string weights;
     for (std::size_t i = 0; model.settings.ets && i < dcb::kTrafficClasses; ++i) {
         const dcb::TrafficClass& each = model.settings.ets->traffic_class[i];
-        const bool divides = each.selection == dcb::Selection::Ets;
-        kinds += fmt::format(" {}:{}", i, divides ? "ets" : "strict");
-        weights += fmt::format(" {}:{}", i, divides ? each.weight : 0);
+        if (each.selection == dcb::Selection::Vendor) {
+            continue;
+        }
+        kinds += fmt::format(" {}:{}", i, word_of(each.selection));
+        weights += fmt::format(" {}:{}", i, each.selection == dcb::Selection::Ets ? each.weight : 0);
     }
     return fmt::format("dcb ets set dev {} tc-tsa{} tc-bw{}", port.name, kinds, weights);
 }

@@ -413,6 +413,28 @@ TEST(PortLint, NamesNoCommandThatADriverTakesForSomethingElse)
     EXPECT_EQ(finding.caution, "");
 }
 
+// dcb(8) has no word by which a class becomes the vendor's again: the port that has them is set as the other one.
+TEST(PortLint, ClassesOfTheVendorAreNoStrictOnes)
+{
+    std::vector<Interface> host(3, healthy_port());
+    for (std::size_t i = 0; i < 2; ++i) {
+        for (auto& each : host[i].settings.ets->traffic_class) {
+            each = {dcb::Selection::Vendor, 0, {}};
+        }
+    }
+    host[1].name = "eth1";
+    host[2].name = "eth2";
+    const auto findings = of_rule(lint(host), "alike");
+    ASSERT_THAT(findings, testing::SizeIs(1));
+    EXPECT_EQ(findings.front().interface, "eth2");
+    EXPECT_THAT(findings.front().what, HasSubstr("of eth0: 0:vendor 1:vendor"));
+    EXPECT_THAT(findings.front().command, testing::StartsWith("dcb ets set dev eth0 tc-tsa 0:ets"));
+    for (auto& each : host[2].settings.ets->traffic_class) {
+        each = {dcb::Selection::Strict, 0, {}};
+    }
+    EXPECT_THAT(of_rule(lint(host), "alike"), testing::SizeIs(1)) << "strict classes are others";
+}
+
 // A word for each rule would be wrong of what the daemon sets, and its advice would be undone by it.
 TEST(PortLint, FindsNothingInClassesThatTheDaemonKeepsButAllOfTheRest)
 {
