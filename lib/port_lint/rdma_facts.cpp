@@ -192,11 +192,14 @@ std::vector<std::string> find_ports_without_interface(const fs::path& root)
 std::vector<FoundPort> find_infiniband_ports(const fs::path& root)
 {
     std::vector<FoundPort> found;
+    bool has_ethernet = false;
     const fs::path devices = root / "sys/class/infiniband";
     for (const std::string& device : entries_of(devices)) {
         for (const std::string& port : entries_of(devices / device / "ports")) {
             const auto number = number_of(port);
-            if (number && line_of(devices / device / "ports" / port / "link_layer") == "InfiniBand") {
+            const std::string link_layer = line_of(devices / device / "ports" / port / "link_layer");
+            has_ethernet = has_ethernet || link_layer == "Ethernet";
+            if (number && link_layer == "InfiniBand") {
                 FoundPort each;
                 each.interface.name = fmt::format("{}/{}", device, *number);
                 each.interface.is_infiniband = true;
@@ -205,6 +208,9 @@ std::vector<FoundPort> find_infiniband_ports(const fs::path& root)
                 found.push_back(std::move(each));
             }
         }
+    }
+    for (FoundPort& each : found) {
+        each.interface.is_beside_ethernet = has_ethernet;
     }
     return found;
 }

@@ -330,7 +330,9 @@ void check_virtual_lanes(const Interface& port, Findings& findings)
 
 void check_infiniband(std::span<const Interface> host, Findings& findings)
 {
-    const bool only = !host.empty() && std::ranges::all_of(host, &Interface::is_infiniband);
+    const bool only = !host.empty() && std::ranges::all_of(host, [](const Interface& port) {
+        return port.is_infiniband && !port.is_beside_ethernet;
+    });
     const auto marked = only ? marked_levels(host.front()) : std::vector<const Level*>{};
     if (marked.empty()) {
         return;

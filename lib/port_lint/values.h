@@ -99,7 +99,9 @@ struct Interface {
     std::vector<OtherEnd> other_ends;             // with which queue pairs of this port may talk
     std::optional<Rewrites> rewrites;             // empty: nobody watched
     bool is_infiniband = false;                   // it has neither settings nor DSCPs; `name` is "mlx5_0/1"
-    // Of a port on InfiniBand: where its virtual lanes are not as the policy divides a link, a sentence each.
+    // Of a port on InfiniBand: the host has ports on Ethernet besides, whether or not they can be read.
+    bool is_beside_ethernet = false;
+    // Likewise: where its virtual lanes are not as the policy divides a link, a sentence each.
     std::vector<std::string> lanes_that_differ;
     // Attach mode `shared`: one scheduling tree divides the port among all processes, whatever its classes do.
     bool is_divided_by_tree = false;

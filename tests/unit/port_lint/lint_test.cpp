@@ -479,6 +479,11 @@ TEST(PortLint, NamesTrafficClassesOnAHostWithoutEthernet)
     EXPECT_THAT(lint(host), IsEmpty()) << "it has an effect on Ethernet";
     host.pop_back();
     for (Interface& port : host) {
+        port.is_beside_ethernet = true;
+    }
+    EXPECT_THAT(lint(host), IsEmpty()) << "so it has where the port on Ethernet cannot be read";
+    for (Interface& port : host) {
+        port.is_beside_ethernet = false;
         port.levels.front().traffic_class = 2;    // ECN alone is no mark
     }
     EXPECT_THAT(lint(host), IsEmpty());

@@ -109,7 +109,10 @@ TEST(RdmaFacts, LeaveOutWhatIsNotRoceOrMakesNoSense)
     EXPECT_EQ(infiniband.front().interface.name, "mlx5_1/1");
     EXPECT_TRUE(infiniband.front().interface.is_infiniband);
     add_port(root, "mlx5_0", "eth0", "0000:3b:00.0");
-    EXPECT_EQ(find_infiniband_ports(root.path()).size(), 1U) << "the other is on Ethernet";
+    const auto beside = find_infiniband_ports(root.path());
+    ASSERT_EQ(beside.size(), 1U) << "the other is on Ethernet";
+    EXPECT_TRUE(beside.front().interface.is_beside_ethernet);
+    EXPECT_FALSE(infiniband.front().interface.is_beside_ethernet);
     root.write("sys/class/net/eth0/speed", "-1\n");
     root.write("sys/class/net/eth0/ecn/roce_np/cnp_dscp", "many\n");
     root.write("sys/class/infiniband/mlx5_0/tc/1/traffic_class", "Global tclass=0\n");
