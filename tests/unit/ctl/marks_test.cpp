@@ -301,6 +301,25 @@ TEST(Traffic, WithPrioritiesOfNoLevelIsAProblem)
     EXPECT_THAT(said_of(world), IsEmpty()) << "there was one reading only";
 }
 
+TEST(Traffic, ThatCannotBeCheckedIsSaidToBe)
+{
+    World world = world_with(good_settings());
+    DeviceView& device = world.devices.front();
+    device.port_classes.driver = "mlx4_core";
+    device.traffic = traffic({{0, 90}, {1, 20}}, 100);
+    device.traffic.rdma_sent.reset();
+    device.traffic.rdma_sent_lately.reset();
+    EXPECT_EQ(
+        render_traffic(device, world.manager.levels, Colour::Off),
+        "whether RDMA sends with the priorities of the levels is not checked: the driver mlx4_core does not count "
+        "what RDMA sends\n");
+    EXPECT_THAT(said_of(world), IsEmpty());
+    for (auto& level : world.manager.levels) {
+        level.traffic_class.reset();
+    }
+    EXPECT_EQ(render_traffic(device, world.manager.levels, Colour::Off), "") << "no level has a DSCP";
+}
+
 TEST(Traffic, OfLevelsWithoutADscpHasPriorityZero)
 {
     World world = world_with(good_settings());

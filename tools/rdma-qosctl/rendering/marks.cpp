@@ -99,6 +99,9 @@ Json mark_paths_json(const std::vector<MarkPath>& paths)
 
 std::string render_traffic(const DeviceView& device, const std::vector<api::Level>& levels, const Screen& screen)
 {
+    if (const std::string why = why_not_checked(device, levels); !why.empty()) {
+        return styled(sentence_on(screen, 0, 2, printable(why)), Style::Plain, screen) + "\n";
+    }
     const auto check = check_traffic(device, levels);
     if (!check || check->with.empty()) {
         return "";

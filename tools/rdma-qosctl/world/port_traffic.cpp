@@ -28,6 +28,17 @@ std::optional<port_bytes::ByteCheck> check_traffic(const DeviceView& device, con
     return port_bytes::check_bytes(*moved, meant);
 }
 
+std::string why_not_checked(const DeviceView& device, const std::vector<api::Level>& levels)
+{
+    const bool is_counted = device.traffic.priorities.empty() || device.traffic.rdma_sent;
+    if (is_counted || port_levels(device, levels).empty()) {
+        return "";
+    }
+    return fmt::format("whether RDMA sends with the priorities of the levels is not checked: the driver {} does not "
+                       "count what RDMA sends",
+                       device.port_classes.driver);
+}
+
 std::string interval_in_words(const api::PortTraffic& traffic)
 {
     constexpr std::uint64_t kSecond = 1'000'000;

@@ -17,6 +17,9 @@ namespace rdmaqos::ctl {
 [[nodiscard]] std::optional<port_bytes::ByteCheck> check_traffic(const DeviceView& device,
                                                                  const std::vector<api::Level>& levels);
 
+// Why it cannot be checked with what this driver counts; empty: it can, or there is nothing to check.
+[[nodiscard]] std::string why_not_checked(const DeviceView& device, const std::vector<api::Level>& levels);
+
 // "in the last 30 s"
 [[nodiscard]] std::string interval_in_words(const api::PortTraffic& traffic);
 
