@@ -79,8 +79,7 @@ TEST(Lifecycle, ABriefReloadLeavesTheDiagnosticsToTheLog)
     daemon.dir().write("etc/rdma-qos/policy.yaml", "version: 1\nqos-levels: [{name: DEFAULT, sl: 99}]\n");
     const auto refused = run_ctl(daemon.root(), "reload --brief");
     EXPECT_EQ(refused.status, 2) << refused.error;
-    EXPECT_THAT(refused.error,
-                HasSubstr("the new policy is refused, the running one stays; the log of rdma-qosd says why"));
+    EXPECT_THAT(refused.error, HasSubstr("the new files are refused, what runs stays; the log of rdma-qosd says why"));
     EXPECT_THAT(refused.output + refused.error, Not(HasSubstr("policy.yaml:2:34")));
     const std::string log = daemon.log();
     const auto first = log.find("policy.yaml:2:34: error: ");
