@@ -29,7 +29,7 @@ struct StateFile {
 // An empty list if there is no such file. Io: it cannot be read (with the errno), or is not what this version writes.
 [[nodiscard]] Result<nlohmann::json> load_state(const std::filesystem::path& root, const StateFile& file);
 
-// Removes what a daemon that was killed while it saved has left beside these files. For the only daemon of the folder.
+// Removes the temporary files of a daemon that was killed during a save. No other daemon may be using the folder.
 void remove_temporaries(const std::filesystem::path& root);
 
 // Renames a file that makes no sense to this version, so that what it has is not written over: the new name, on the

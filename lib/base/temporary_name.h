@@ -1,11 +1,11 @@
-// How a file is called while it is being written beside the one that it will replace (file.h).
+// The name of a temporary file that will replace another one when it is complete (file.h).
 #pragma once
 
 #include <string_view>
 
 namespace rdmaqos {
 
-// Behind the name of the file, and before six letters or digits. One of a program that was killed stays.
+// Follows the name of the file; six letters or digits follow. A program that is killed leaves its temporary file.
 inline constexpr std::string_view kTemporary = ".new-";
 
 }    // namespace rdmaqos

@@ -445,7 +445,7 @@ private:
                                       Gap::between(Bandwidth::from_computed(rate), *only.min_rate)});
             return;
         }
-        // Who has too little because of its cap may have been told of that.
+        // A finding about its cap may explain the difference already.
         const double off = std::abs(reached - (is_cap_told_[index] ? std::min(wish.wanted, wish.most) : wish.wanted));
         if (off > kTolerated * wish.wanted) {
             for (const std::size_t child : group.children) {

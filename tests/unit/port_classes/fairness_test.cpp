@@ -136,7 +136,7 @@ std::vector<double> exact_rates(const Requests& requests, const Plan& plan, cons
     return rates;
 }
 
-// For whoever looks for what went wrong.
+// What a failure prints: the policy, the plan and its findings.
 std::string in_words(const Requests& requests, const Plan& plan, const Options& options)
 {
     std::string text = fmt::format("link {}, others {} %\n", to_string(options.link_speed), options.others_percent);
