@@ -247,6 +247,20 @@ TEST(Render, StatusWithNothingButNotes)
         << text;
 }
 
+// It says no more than it could see.
+TEST(Render, StatusWithPortsThatWereNotLookedAtWhole)
+{
+    World world = sample_world();
+    world.unchecked = {{"eth0", "buffers of eth0", "its driver does not tell"},
+                       {"eth0", "congestion notifications of mlx5_0", "only root may read them"},
+                       {"eth1", "buffers of eth1", "its driver does not tell"}};
+    EXPECT_THAT(
+        render_status(world, find_problems(world), Colour::Off),
+        testing::EndsWith("nothing is wrong in what could be checked\n"
+                          "  not checked: parts of the settings of eth0, eth1: `rdma-qosctl check --host` says which, "
+                          "and why\n"));
+}
+
 TEST(Render, StatusWithProblems)
 {
     const World world = troubled_world();

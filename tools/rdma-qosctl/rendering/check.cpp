@@ -10,6 +10,7 @@
 #include "lib/api/json.h"
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
 #include "tools/rdma-qosctl/world/reports.h"
 
 namespace rdmaqos::ctl {
@@ -92,14 +93,10 @@ Json ports_json(const CheckedPorts& ports)
         set_text(each, "caution", finding.caution);
         findings.push_back(std::move(each));
     }
-    Json unchecked = Json::array();
-    for (const auto& [interface, what, why] : ports.unchecked) {
-        unchecked.push_back({{"interface", interface}, {"what", what}, {"why", why}});
-    }
     return {{"interfaces", ports.interfaces},
             {"lanes", ports.compared_lanes},
             {"notes", ports.notes},
-            {"unchecked", std::move(unchecked)},
+            {"unchecked", unchecked_json(ports.unchecked)},
             {"findings", std::move(findings)}};
 }
 

@@ -141,15 +141,34 @@ std::string indented(std::string_view text, std::string_view indent)
     return result;
 }
 
-std::string render_problems(const std::vector<Problem>& problems, const Screen& screen)
+// Of what, `check --host` says: each port may have several lines.
+std::string render_unchecked(const std::vector<port_lint::Unchecked>& unchecked, const Screen& screen)
 {
+    std::vector<std::string> interfaces;
+    for (const auto& each : unchecked) {
+        if (std::ranges::find(interfaces, each.interface) == interfaces.end()) {
+            interfaces.push_back(each.interface);
+        }
+    }
+    return interfaces.empty() ? ""
+                              : labelled("not checked:", Style::Faint,
+                                         fmt::format("parts of the settings of {}: `rdma-qosctl check --host` says "
+                                                     "which, and why",
+                                                     fmt::join(interfaces, ", ")),
+                                         screen, 2);
+}
+
+std::string render_problems(const std::vector<Problem>& problems, bool is_all_checked, const Screen& screen)
+{
+    const std::string nothing = styled(
+        is_all_checked ? "nothing is wrong" : "nothing is wrong in what could be checked", Style::Good, screen);
     if (problems.empty()) {
-        return styled("nothing is wrong", Style::Good, screen) + "\n";
+        return nothing + "\n";
     }
     const auto errors = static_cast<std::size_t>(
         std::count_if(problems.begin(), problems.end(), [](const Problem& problem) { return problem.is_error; }));
     const std::size_t notes = problems.size() - errors;
-    std::string text = errors == 0 ? styled("nothing is wrong", Style::Good, screen) : counted(errors, "problem");
+    std::string text = errors == 0 ? nothing : counted(errors, "problem");
     text += notes == 0 ? ":\n" : fmt::format(", {} worth knowing:\n", counted(notes, "thing"));
     for (const auto& problem : problems) {
         const std::string_view kind = problem.is_error ? "problem:" : "note:";
@@ -236,7 +255,8 @@ std::string render_status(const World& world, const std::vector<Problem>& proble
     for (const auto& failure : host.failures) {
         text += fmt::format("{}\n\n", sentence_on(screen, 0, 2, printable(failure)));
     }
-    text += render_problems(problems, screen);
+    text += render_problems(problems, world.unchecked.empty(), screen);
+    text += render_unchecked(world.unchecked, screen);
     return text;
 }
 
@@ -299,6 +319,7 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
         set_text(entry, "advice", problem.advice);
         json["problems"].push_back(std::move(entry));
     }
+    json["unchecked"] = unchecked_json(world.unchecked);
     return json;
 }
 

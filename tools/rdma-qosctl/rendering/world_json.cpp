@@ -103,6 +103,15 @@ Json tree_json(const DeviceView& device, const BusyRates* busy)
 
 }    // namespace
 
+Json unchecked_json(const std::vector<port_lint::Unchecked>& unchecked)
+{
+    Json list = Json::array();
+    for (const auto& [interface, what, why] : unchecked) {
+        list.push_back({{"interface", interface}, {"what", what}, {"why", why}});
+    }
+    return list;
+}
+
 Json device_json(const DeviceView& device)
 {
     Json json{{"device", device.key()}, {"name", device.name}, {"port", device.port}, {"state", device.state}};

@@ -17,6 +17,7 @@ namespace rdmaqos::ctl {
                                 const std::vector<api::Level>& levels = {});
 [[nodiscard]] Json hardware_report_json(const HardwareReport& report);
 [[nodiscard]] Json reload_json(const ReloadView& reload);
+[[nodiscard]] Json unchecked_json(const std::vector<port_lint::Unchecked>& unchecked);
 [[nodiscard]] Json session_json(const SessionView& session);
 [[nodiscard]] Json sessions_json(const std::vector<SessionView>& sessions);
 // One entry for each device; `busy` is empty or parallel to `devices`.

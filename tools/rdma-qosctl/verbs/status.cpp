@@ -81,6 +81,10 @@ void lint_ports(World& world, const std::filesystem::path& root)
         DeviceView* device = found == device_of.end() ? &world.devices.front() : found->second;
         device->lint.push_back(std::move(finding));
     }
+    for (auto& port : ports) {
+        port.is_kept = false;    // what the daemon could not set, it tells itself
+    }
+    world.unchecked = port_lint::unchecked(ports);
 }
 
 Result<ExitStatus> status(const Context& context, const StatusOptions& options)

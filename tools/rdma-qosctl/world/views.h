@@ -235,6 +235,8 @@ struct World {
     std::vector<api::SessionCount> session_counts{};    // in place of `sessions` where there are too many to list
     std::vector<api::HostCount> host_counts;            // empty: not asked for
     std::vector<api::MarkCount> marks{};                // likewise
+    // What lib/port_lint has no facts of, on the devices' ports; looked at as their `lint` is.
+    std::vector<port_lint::Unchecked> unchecked{};
 };
 
 struct PlanReport {
