@@ -113,7 +113,7 @@ Child::Child(const std::vector<std::string>& command, const std::vector<std::str
         if (getppid() != parent) {
             _exit(127);
         }
-        const int out = open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+        const int out = open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
         dup2(out, STDOUT_FILENO);
         dup2(out, STDERR_FILENO);
         if (!passed.empty()) {

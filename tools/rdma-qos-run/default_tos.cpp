@@ -66,13 +66,14 @@ void restore(const std::vector<Before>& all)
     sigfillset(&every);
     sigprocmask(SIG_SETMASK, &every, nullptr);    // what ends the program's group must not end this
     prctl(PR_SET_NAME, "rdma-qos-run");
+    // Where the program has no standard input, they may be in its place.
+    const int kept_ended = fcntl(ended, F_DUPFD, kFirstOther);
+    const int kept_line = fcntl(line, F_DUPFD, kFirstOther);
     // A reader of what the program writes must not wait for this process.
     const int nothing = open("/dev/null", O_RDWR);
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
         dup2(nothing, fd);
     }
-    const int kept_ended = fcntl(ended, F_DUPFD, kFirstOther);
-    const int kept_line = fcntl(line, F_DUPFD, kFirstOther);
     dup2(kept_ended, kEnded);
     dup2(kept_line, kLine);
     close_range(kFirstOther, ~0U, 0);

@@ -4,6 +4,9 @@
 #include <cstdlib>
 #include <memory>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -223,6 +226,22 @@ TEST_F(RunDefaultTosOf, IsSetWhileTheProgramRuns)
     EXPECT_EQ(launched.ended(), 5);
     EXPECT_EQ(launched.output(), "104\n");
     EXPECT_TRUE(eventually([&] { return tos("mlx5_0") == "32" && tos("mlx5_1") == "0"; }));
+}
+
+// What it keeps open is then where the standard input would be.
+TEST_F(RunDefaultTosOf, IsSetForAProgramWithoutStandardInput)
+{
+    const int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 100);
+    close(STDIN_FILENO);
+    Launched launched(root.path(), {"--required", "--default-roce-tos", "mlx5_0/1=104"}, {"/bin/sleep", "60"});
+    const bool is_set = eventually([&] { return tos("mlx5_0") == "104"; });
+    EXPECT_TRUE(is_set) << launched.output();
+    EXPECT_FALSE(eventually([&] { return tos("mlx5_0") != "104"; }, std::chrono::milliseconds(200)))
+        << "it is restored too soon";
+    launched.child().signal(SIGKILL);
+    launched.ended();
+    EXPECT_TRUE(eventually([&] { return tos("mlx5_0") == "32"; }));
+    dup2(input, STDIN_FILENO);
 }
 
 TEST_F(RunDefaultTosOf, IsRestoredWhenTheProgramIsKilled)
