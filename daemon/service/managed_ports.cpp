@@ -154,9 +154,7 @@ std::optional<PortWish> ManagedPorts::wish_for(const ManagedDevice& device, cons
     }
     wish.options.division = device.attach_report().mode == AttachMode::Shared ? port_classes::Division::ByTree
                                                                               : port_classes::Division::ByClasses;
-    if (settings.cnp_dscp) {
-        wish.options.notifications = port_classes::Notifications{*settings.cnp_dscp};
-    }
+    wish.options.cnp_dscp = settings.cnp_dscp;
     DeviceNames names = names_of(info);
     if (names.link_speed.is_zero() && speed != speeds_.end()) {
         names.link_speed = speed->second;    // a link that is down asks for nothing else than when it was up

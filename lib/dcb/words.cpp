@@ -1,12 +1,24 @@
 #include "lib/dcb/words.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace rdmaqos::dcb {
+namespace {
+
+constexpr std::array<std::pair<Selection, std::string_view>, 4> kTsaWords{{
+    {Selection::Strict, "strict"},
+    {Selection::CreditBasedShaper, "cbs"},
+    {Selection::Ets, "ets"},
+    {Selection::Vendor, "vendor"},
+}};
+
+}    // namespace
 
 std::string_view in_words(Selection selection)
 {
@@ -68,6 +80,17 @@ std::string in_words(const Dcbx& dcbx)
     words += dcbx.ieee ? ", IEEE" : "";
     words += dcbx.cee ? ", CEE" : "";
     return words;
+}
+
+std::string_view tsa_word(Selection selection)
+{
+    return std::ranges::find(kTsaWords, selection, &std::pair<Selection, std::string_view>::first)->second;
+}
+
+std::optional<Selection> selection_of(std::string_view tsa_word)
+{
+    const auto* const found = std::ranges::find(kTsaWords, tsa_word, &std::pair<Selection, std::string_view>::second);
+    return found == kTsaWords.end() ? std::nullopt : std::optional(found->first);
 }
 
 }    // namespace rdmaqos::dcb

@@ -1,6 +1,7 @@
 // Settings in words, for messages. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,5 +15,9 @@ namespace rdmaqos::dcb {
 // "class 0: 60 %, class 3: 40 %, class 5: strict; priorities 0 to 7 in classes 0 0 0 3 0 5 0 0": classes in use only
 [[nodiscard]] std::string in_words(const Ets& ets);
 [[nodiscard]] std::string in_words(const Dcbx& dcbx);    // "in host mode, IEEE"
+
+// As dcb-ets(8) has it: "strict", "cbs", "ets"; it has no word for "vendor".
+[[nodiscard]] std::string_view tsa_word(Selection selection);
+[[nodiscard]] std::optional<Selection> selection_of(std::string_view tsa_word);
 
 }    // namespace rdmaqos::dcb

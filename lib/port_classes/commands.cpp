@@ -6,25 +6,10 @@
 #include <fmt/format.h>
 
 #include "lib/base/overloaded.h"
+#include "lib/dcb/words.h"
 
 namespace rdmaqos::port_classes {
 namespace {
-
-// As dcb-ets(8) has it; empty: it has no word.
-std::string_view tsa_word(dcb::Selection selection)
-{
-    switch (selection) {
-    case dcb::Selection::Strict:
-        return "strict";
-    case dcb::Selection::CreditBasedShaper:
-        return "cbs";
-    case dcb::Selection::Ets:
-        return "ets";
-    case dcb::Selection::Vendor:
-        break;
-    }
-    return {};
-}
 
 std::string ets_command(const std::string& interface, const dcb::Ets& ets)
 {
@@ -32,8 +17,8 @@ std::string ets_command(const std::string& interface, const dcb::Ets& ets)
     std::string weights;
     for (std::size_t index = 0; index < ets.classes && index < ets.traffic_class.size(); ++index) {
         const dcb::TrafficClass& each = ets.traffic_class.at(index);
-        if (const auto word = tsa_word(each.selection); !word.empty()) {
-            algorithms += fmt::format(" {}:{}", index, word);
+        if (each.selection != dcb::Selection::Vendor) {
+            algorithms += fmt::format(" {}:{}", index, dcb::tsa_word(each.selection));
         }
         weights += fmt::format(" {}:{}", index, each.weight);
     }

@@ -21,10 +21,11 @@ namespace {
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 constexpr std::uint8_t kWhole = 100;
-constexpr double kLeastLeft = 0.01;          // of the link, by strict classes
-constexpr double kMostOfLeft = 0.5;          // of that, for everything else
-constexpr double kOfNotifications = 0.01;    // of the link
-constexpr std::size_t kOthers = 0;           // the class of everything else
+constexpr double kLeastLeft = 0.01;                     // of the link, by strict classes
+constexpr double kMostOfLeft = 0.5;                     // of that, for everything else
+constexpr double kOfNotifications = 0.01;               // of the link
+constexpr std::size_t kOthers = 0;                      // the class of everything else
+constexpr std::uint8_t kPriorityOfNotifications = 6;    // if nobody else has it
 
 double in_kbps(Bandwidth rate)
 {
@@ -136,10 +137,10 @@ private:
     // The last group, without children.
     void add_notifications()
     {
-        if (!options_.notifications) {
+        if (!options_.cnp_dscp) {
             return;
         }
-        const auto dscp = options_.notifications->dscp;
+        const auto dscp = *options_.cnp_dscp;
         for (const Group& group : groups_) {
             if (group.has(dscp)) {
                 plan_.notes.push_back(
@@ -156,7 +157,7 @@ private:
             return;
         }
         groups_.push_back({{}, {dscp}, notifications_cap().has_value(), false});
-        wishes_.push_back(options_.notifications->priority);
+        wishes_.push_back(kPriorityOfNotifications);
     }
 
     [[nodiscard]] ClassUse& use_of(std::size_t group) { return plan_.uses.at(placed_[group].traffic_class); }

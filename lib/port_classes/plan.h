@@ -26,15 +26,6 @@
 
 namespace rdmaqos::port_classes {
 
-// Congestion notification packets get a class of their own, in which no data waits before them. It is strict with a
-// maximum rate of 1 % of the link, or has a weight of 1 where that cannot be: anybody can send with their DSCP.
-struct Notifications {
-    std::uint8_t dscp = 48;       // that the NIC sends them with
-    std::uint8_t priority = 6;    // that they have if nobody else has it
-
-    friend bool operator==(const Notifications&, const Notifications&) = default;
-};
-
 // Who divides the port among the children of the root.
 enum class Division : std::uint8_t {
     ByClasses,    // the port: attach mode `per-process` or `none`
@@ -47,7 +38,10 @@ struct Options {
     // Part of the link, in percent, that everything outside the policy is guaranteed. Less, down to 1, where the
     // guarantees of the policy need it.
     std::uint8_t others_percent = 5;
-    std::optional<Notifications> notifications{};
+    // That the NIC sends congestion notifications with: they get a class of their own, in which no data waits before
+    // them. It is strict with a maximum rate of 1 % of the link, or has a weight of 1 where that cannot be, as anybody
+    // can send with their DSCP. Empty: none.
+    std::optional<std::uint8_t> cnp_dscp{};
 
     friend bool operator==(const Options&, const Options&) = default;
 };

@@ -10,6 +10,7 @@
 
 #include "lib/base/text.h"
 #include "lib/base/try.h"
+#include "lib/dcb/words.h"
 
 namespace rdmaqos::port_classes {
 namespace {
@@ -18,24 +19,12 @@ using dcb::PortSettings;
 
 constexpr std::string_view kFirst = "port-classes 1";
 constexpr std::string_view kLast = "end";
-constexpr std::array<std::pair<dcb::Selection, std::string_view>, 4> kSelections{{
-    {dcb::Selection::Strict, "strict"},
-    {dcb::Selection::CreditBasedShaper, "cbs"},
-    {dcb::Selection::Ets, "ets"},
-    {dcb::Selection::Vendor, "vendor"},
-}};
 constexpr std::array<std::pair<bool dcb::Dcbx::*, std::string_view>, 4> kDcbx{{
     {&dcb::Dcbx::host, "host"},
     {&dcb::Dcbx::firmware, "firmware"},
     {&dcb::Dcbx::ieee, "ieee"},
     {&dcb::Dcbx::cee, "cee"},
 }};
-
-std::string_view word_of(dcb::Selection selection)
-{
-    const auto found = std::ranges::find(kSelections, selection, [](const auto& row) { return row.first; });
-    return found == kSelections.end() ? "strict" : found->second;
-}
 
 tl::unexpected<Error> broken(std::string_view line)
 {
@@ -95,12 +84,12 @@ bool read_class(const Words& words, PortSettings& settings)
     if (!settings.ets || words.size() != 5 || !index || !weight) {
         return false;
     }
-    const auto selection = std::ranges::find(kSelections, words.word(2), [](const auto& row) { return row.second; });
-    if (selection == kSelections.end()) {
+    const auto selection = dcb::selection_of(words.word(2));
+    if (!selection) {
         return false;
     }
     dcb::TrafficClass& each = settings.ets->traffic_class.at(*index);
-    each = {selection->first, static_cast<std::uint8_t>(*weight), std::nullopt};
+    each = {*selection, static_cast<std::uint8_t>(*weight), std::nullopt};
     if (words.word(4) != "unlimited") {
         const auto rate = words.number(4, ~std::uint64_t{0});
         if (!rate) {
@@ -201,7 +190,7 @@ std::string to_text(const Record& record)
         text += fmt::format("ets {}\n", before.ets->classes);
         for (std::size_t index = 0; index < dcb::kTrafficClasses; ++index) {
             const dcb::TrafficClass& each = before.ets->traffic_class.at(index);
-            text += fmt::format("class {} {} {} {}\n", index, word_of(each.selection), each.weight,
+            text += fmt::format("class {} {} {} {}\n", index, dcb::tsa_word(each.selection), each.weight,
                                 each.max_rate ? fmt::format("{}", each.max_rate->kbps()) : "unlimited");
         }
         for (std::size_t priority = 0; priority < dcb::kPriorities; ++priority) {

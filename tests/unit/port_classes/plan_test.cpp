@@ -69,7 +69,7 @@ std::vector<Case> cases()
                    .requests = {{strict(capped(child("control", 1, 46), gbps(2))), strict(child("sync", 1, 44)),
                                  child("rpc", 70, 26), child("bulk", 30, 10)},
                                 {}},
-                   .options = {.notifications = Notifications{}}});
+                   .options = {.cnp_dscp = 48}});
     ClassRequest tenants = child("tenants", 70, 26);
     tenants.levels = {{"rpc", 26}, {"web", std::nullopt}, {"logs", 0}};
     all.push_back({.name = "marks",
@@ -82,7 +82,7 @@ std::vector<Case> cases()
          .requests = {{child("a", 10, 8), capped(child("b", 20, 16), gbps(5)), child("c", 30, 24), child("d", 40, 32)},
                       {}},
          .before = started("bnxt_en"),
-         .options = {.notifications = Notifications{}}});
+         .options = {.cnp_dscp = 48}});
     all.push_back({.name = "ice", .driver = "ice", .requests = two(), .before = started("ice")});
     all.push_back({.name = "hns3",
                    .driver = "hns3",
@@ -192,8 +192,7 @@ TEST(PortClassesPlan, OthersAreNotStarvedAndYieldToGuarantees)
 TEST(PortClassesPlan, NotificationsMayUseAHundredthOfTheLink)
 {
     const auto of_notifications = [](std::string_view driver, Bandwidth link = gbps(100)) {
-        const Plan planned = plan(two(), started(driver), rules(driver),
-                                  {.link_speed = link, .notifications = Notifications{}});
+        const Plan planned = plan(two(), started(driver), rules(driver), {.link_speed = link, .cnp_dscp = 48});
         for (std::size_t index = 0; index < planned.uses.size(); ++index) {
             if (planned.uses.at(index).is_notifications) {
                 return planned.wanted.ets->traffic_class.at(index);
@@ -219,7 +218,7 @@ TEST(PortClassesPlan, WhatIsSoAlreadyIsNoNewsOfAChange)
 TEST(PortClassesPlan, NotificationsDoNotTakeALevelsDscp)
 {
     const Plan planned = plan({{child("rpc", 70, 48), child("bulk", 30, 10)}, {}}, started(kMlx5), rules(kMlx5),
-                              {.notifications = Notifications{}});
+                              {.cnp_dscp = 48});
     EXPECT_THAT(planned.notes, Contains(HasSubstr("congestion notifications are in the class of /rpc")));
 }
 

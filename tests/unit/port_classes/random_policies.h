@@ -89,7 +89,7 @@ public:
         options.link_speed = link;
         options.others_percent = static_cast<std::uint8_t>(number(1, 20));
         if (one_in(2)) {
-            options.notifications = Notifications{};
+            options.cnp_dscp = 48;
         }
         return options;
     }

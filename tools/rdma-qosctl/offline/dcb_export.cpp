@@ -37,9 +37,7 @@ PortExport export_port(const Policy& policy, const Settings& settings, const Dev
     if (!device.link_speed.is_zero()) {
         options.link_speed = device.link_speed;
     }
-    if (settings.cnp_dscp) {
-        options.notifications = port_classes::Notifications{*settings.cnp_dscp};
-    }
+    options.cnp_dscp = settings.cnp_dscp;
     PortExport port{device.netdev, before, {}, {}};
     port.plan = port_classes::plan(port_class_requests(policy, device, options.link_speed), before, rules, options);
     port.steps = port_classes::difference(before, port.plan.wanted, rules);
