@@ -181,24 +181,34 @@ Plan left_to_the_tree(const Requests& requests, const dcb::PortSettings& before,
         }
     }
     const auto parts = parts_of_classes(*before.ets, is_busy);
-    for (std::size_t index = 0; index < claims.size(); ++index) {
-        if (!classes[index] || std::ranges::count(is_busy, true) < 2) {
+    for (std::uint8_t its = 0; its < dcb::kTrafficClasses; ++its) {
+        if (!is_busy.at(its) || std::ranges::count(is_busy, true) < 2) {
             continue;
         }
-        const std::uint8_t its = *classes[index];
-        const ElementPath& path = requests.children[index].path;
+        std::vector<std::size_t> children;
+        for (std::size_t index = 0; index < classes.size(); ++index) {
+            if (classes[index] == its) {
+                children.push_back(index);
+            }
+        }
+        const ElementPath& path = requests.children[children.front()].path;
+        const std::string together = children.size() == 1
+                                         ? ""
+                                         : fmt::format(" for {} together", in_words(requests, children));
         if (!parts) {
-            plan.findings.push_back(
-                finding_of(path, "its part, by the scheduling tree", "what strict classes leave",
-                           fmt::format("its packets are in traffic class {} of the port, and one of "
-                                       "the classes is strict",
-                                       its)));
+            plan.findings.push_back(finding_of(path, fmt::format("its part{}, by the scheduling tree", together),
+                                               "what strict classes leave",
+                                               fmt::format("{} packets are in traffic class {} of the port, and one of "
+                                                           "the classes is strict",
+                                                           children.size() == 1 ? "its" : "their", its)));
         } else if (std::abs(parts->at(its) - wanted.at(its)) > kTolerated * wanted.at(its)) {
-            plan.findings.push_back(finding_of(
-                path,
-                fmt::format("{:.2f} % of the link when all are busy, by the scheduling tree", wanted.at(its) * 100),
-                fmt::format("{:.2f} %", parts->at(its) * 100),
-                fmt::format("its packets are in traffic class {} of the port, which divides itself so", its)));
+            plan.findings.push_back(
+                finding_of(path,
+                           fmt::format("{:.2f} % of the link{} when all are busy, by the scheduling tree",
+                                       wanted.at(its) * 100, together),
+                           fmt::format("{:.2f} %", parts->at(its) * 100),
+                           fmt::format("{} packets are in traffic class {} of the port, which divides itself so",
+                                       children.size() == 1 ? "its" : "their", its)));
         }
     }
     return plan;

@@ -12,6 +12,9 @@ namespace {
 
 using Percents = std::vector<std::uint8_t>;
 
+constexpr double kNothing = 1e-9;    // a part of the link, or of a wish, that nobody could measure
+constexpr double kLittle = 0.01;     // that nobody would miss
+
 // Smaller is better, the first members first. Differences below what anybody could measure are none.
 struct Error {
     double missed = 0;
@@ -20,7 +23,6 @@ struct Error {
 
     [[nodiscard]] bool is_better_than(const Error& other) const
     {
-        constexpr double kNothing = 1e-9;
         for (const auto& [a, b] :
              {std::pair(missed, other.missed), std::pair(deviation, other.deviation), std::pair(worst, other.worst)}) {
             if (std::abs(a - b) > kNothing) {
@@ -104,8 +106,19 @@ void improve(std::span<const WeightWish> wishes, Choice& choice)
     }
 }
 
+// How far weights are from what is wanted, whoever is idle.
+double distance(std::span<const WeightWish> wishes, const Percents& percents, std::uint32_t whole)
+{
+    double sum = 0;
+    for (std::size_t i = 0; i < wishes.size(); ++i) {
+        sum += std::abs(static_cast<double>(percents[i]) / whole - wishes[i].wanted);
+    }
+    return sum;
+}
+
 // The weight of somebody who is capped only has to be large enough. So what is given to all of these together is tried,
-// and the others divide what is left as exactly as that allows. Replaces `choice` by a better one.
+// and the others divide what is left as exactly as that allows. Many are nearly as good as the best: of these, the one
+// that is nearest to what is wanted. With it a class has about its part even where a cap is not what it seems.
 void try_parts_of_capped(std::span<const WeightWish> wishes, std::uint32_t whole, Choice& choice)
 {
     std::vector<std::size_t> capped;
@@ -116,15 +129,28 @@ void try_parts_of_capped(std::span<const WeightWish> wishes, std::uint32_t whole
     if (capped.empty() || others.empty()) {
         return;
     }
+    std::vector<Choice> tried{choice};
     for (auto part = static_cast<std::uint32_t>(others.size()); part + capped.size() <= whole; ++part) {
-        Percents tried(wishes.size());
-        largest_remainder(wishes, others, part, tried);
-        largest_remainder(wishes, capped, whole - part, tried);
-        const Error error = error_of(wishes, tried);
-        if (error.is_better_than(choice.error)) {
-            choice = {std::move(tried), error};
+        Percents percents(wishes.size());
+        largest_remainder(wishes, others, part, percents);
+        largest_remainder(wishes, capped, whole - part, percents);
+        tried.push_back({percents, error_of(wishes, percents)});
+    }
+    const Error best = std::ranges::min_element(tried, [](const Choice& a, const Choice& b) {
+                           return a.error.is_better_than(b.error);
+                       })->error;
+    const auto is_good = [&](const Choice& each) {
+        return each.error.missed <= best.missed + kNothing && each.error.deviation <= best.deviation + kLittle &&
+               each.error.worst <= best.worst + kLittle;
+    };
+    const Choice* nearest = nullptr;
+    for (const Choice& each : tried) {
+        if (is_good(each) && (nearest == nullptr || distance(wishes, each.percents, whole) <
+                                                        distance(wishes, nearest->percents, whole) - kNothing)) {
+            nearest = &each;
         }
     }
+    choice = *nearest;
 }
 
 }    // namespace

@@ -25,7 +25,8 @@ struct WeightWish {
 
 // At least 1 each, `whole` together; `whole` is not less than the number of wishes. Those that miss the least of what
 // is guaranteed; of these, those with the smallest sum of |reached - wanted|; of these, those whose worst deviation in
-// parts of what is wanted is the least.
+// parts of what is wanted is the least. Where somebody is capped, several may differ from these by less than a
+// hundredth: then those that are nearest to what is wanted themselves.
 [[nodiscard]] std::vector<std::uint8_t> choose_percents(std::span<const WeightWish> wishes, std::uint32_t whole);
 
 // What each gets with these weights when all are busy.
