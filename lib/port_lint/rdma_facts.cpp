@@ -110,6 +110,25 @@ Notifications read_notifications(const fs::path& root, const std::string& interf
     return cnp;
 }
 
+struct RdmaPort {
+    std::string device;
+    std::string port;
+    std::string link_layer;    // "Ethernet", "InfiniBand"
+};
+
+std::vector<RdmaPort> rdma_ports(const fs::path& root)
+{
+    std::vector<RdmaPort> found;
+    const fs::path devices = root / "sys/class/infiniband";
+    for (const std::string& device : entries_of(devices)) {
+        const fs::path ports = devices / device / "ports";
+        for (const std::string& port : entries_of(ports)) {
+            found.push_back({device, port, line_of(ports / port / "link_layer")});
+        }
+    }
+    return found;
+}
+
 // By what its GIDs belong to, or else as the only interface of the device.
 std::string interface_of(const fs::path& device, const std::string& port)
 {
@@ -150,26 +169,24 @@ RdmaFacts read_rdma_facts(const fs::path& root, const std::string& device, std::
 std::vector<FoundPort> find_ports(const fs::path& root)
 {
     std::vector<FoundPort> found;
-    const fs::path devices = root / "sys/class/infiniband";
-    for (const std::string& device : entries_of(devices)) {
-        for (const std::string& port : entries_of(devices / device / "ports")) {
-            const auto number = number_of(port);
-            const std::string name = interface_of(devices / device, port);
-            if (!number || name.empty() || line_of(devices / device / "ports" / port / "link_layer") != "Ethernet") {
-                continue;
-            }
-            const fs::path net = root / "sys/class/net" / name;
-            FoundPort each;
-            // The class's entry is a folder of the function's.
-            const std::string function = target_name(devices / device / "device");
-            each.pci_address = function.find(':') == std::string::npos ? std::string() : function;
-            each.interface.name = name;
-            each.interface.driver = target_name(net / "device/driver");
-            each.interface.link_speed = speed_of(net);
-            each.interface.rdma = read_rdma_facts(root, device, static_cast<std::uint32_t>(*number), name,
-                                                  each.pci_address);
-            found.push_back(std::move(each));
+    for (const RdmaPort& rdma : rdma_ports(root)) {
+        const fs::path device = root / "sys/class/infiniband" / rdma.device;
+        const auto number = number_of(rdma.port);
+        const std::string name = interface_of(device, rdma.port);
+        if (!number || name.empty() || rdma.link_layer != "Ethernet") {
+            continue;
         }
+        const fs::path net = root / "sys/class/net" / name;
+        FoundPort each;
+        // The class's entry is a folder of the function's.
+        const std::string function = target_name(device / "device");
+        each.pci_address = function.find(':') == std::string::npos ? std::string() : function;
+        each.interface.name = name;
+        each.interface.driver = target_name(net / "device/driver");
+        each.interface.link_speed = speed_of(net);
+        each.interface.rdma = read_rdma_facts(root, rdma.device, static_cast<std::uint32_t>(*number), name,
+                                              each.pci_address);
+        found.push_back(std::move(each));
     }
     return found;
 }
@@ -177,13 +194,10 @@ std::vector<FoundPort> find_ports(const fs::path& root)
 std::vector<std::string> find_ports_without_interface(const fs::path& root)
 {
     std::vector<std::string> found;
-    const fs::path devices = root / "sys/class/infiniband";
-    for (const std::string& device : entries_of(devices)) {
-        for (const std::string& port : entries_of(devices / device / "ports")) {
-            if (line_of(devices / device / "ports" / port / "link_layer") == "Ethernet" &&
-                interface_of(devices / device, port).empty()) {
-                found.push_back(fmt::format("{}/{}", device, port));
-            }
+    for (const RdmaPort& rdma : rdma_ports(root)) {
+        if (rdma.link_layer == "Ethernet" &&
+            interface_of(root / "sys/class/infiniband" / rdma.device, rdma.port).empty()) {
+            found.push_back(fmt::format("{}/{}", rdma.device, rdma.port));
         }
     }
     return found;
@@ -191,26 +205,20 @@ std::vector<std::string> find_ports_without_interface(const fs::path& root)
 
 std::vector<FoundPort> find_infiniband_ports(const fs::path& root)
 {
+    const auto all = rdma_ports(root);
+    const bool has_ethernet = std::ranges::count(all, "Ethernet", &RdmaPort::link_layer) > 0;
     std::vector<FoundPort> found;
-    bool has_ethernet = false;
-    const fs::path devices = root / "sys/class/infiniband";
-    for (const std::string& device : entries_of(devices)) {
-        for (const std::string& port : entries_of(devices / device / "ports")) {
-            const auto number = number_of(port);
-            const std::string link_layer = line_of(devices / device / "ports" / port / "link_layer");
-            has_ethernet = has_ethernet || link_layer == "Ethernet";
-            if (number && link_layer == "InfiniBand") {
-                FoundPort each;
-                each.interface.name = fmt::format("{}/{}", device, *number);
-                each.interface.is_infiniband = true;
-                each.interface.rdma.device = device;
-                each.interface.rdma.port = static_cast<std::uint32_t>(*number);
-                found.push_back(std::move(each));
-            }
+    for (const RdmaPort& rdma : all) {
+        const auto number = number_of(rdma.port);
+        if (number && rdma.link_layer == "InfiniBand") {
+            FoundPort each;
+            each.interface.name = fmt::format("{}/{}", rdma.device, *number);
+            each.interface.is_infiniband = true;
+            each.interface.is_beside_ethernet = has_ethernet;
+            each.interface.rdma.device = rdma.device;
+            each.interface.rdma.port = static_cast<std::uint32_t>(*number);
+            found.push_back(std::move(each));
         }
-    }
-    for (FoundPort& each : found) {
-        each.interface.is_beside_ethernet = has_ethernet;
     }
     return found;
 }

@@ -64,6 +64,9 @@ void check_alike(std::span<const Interface> host, Findings& findings);
 [[nodiscard]] bool has_entry(const Interface& port, std::uint8_t dscp);
 // False: its driver has no entries for DSCPs, or takes them for something else (qede: port numbers).
 [[nodiscard]] bool can_map_dscps(const Interface& port);
+// Of `dcb app`, for a DSCP that has an entry: where the driver replaces it by itself, `replace` fails when it takes the
+// old one away.
+[[nodiscard]] const char* verb_that_maps(const Interface& port);
 // Empty: the driver cannot. Gives a DSCP this priority ("3", or "PRIORITY"), whatever the driver does with an entry
 // that it has: where both would stay the higher counts, so the old one goes; ice takes the new one only after that.
 [[nodiscard]] std::string command_that_maps(const Interface& port, std::uint8_t dscp, const std::string& priority);

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "lib/dcb/driver.h"
+#include "lib/dcb/words.h"
 #include "lib/port_lint/rules.h"
 
 namespace rdmaqos::port_lint {
@@ -54,22 +56,6 @@ std::string text_of_map(const Interface& port)
     return text.empty() ? "none" : text;
 }
 
-// As dcb(8) has it; for what the vendor chose it has a word only where it shows it.
-std::string_view word_of(dcb::Selection selection)
-{
-    switch (selection) {
-    case dcb::Selection::Strict:
-        return "strict";
-    case dcb::Selection::CreditBasedShaper:
-        return "cbs";
-    case dcb::Selection::Ets:
-        return "ets";
-    case dcb::Selection::Vendor:
-        break;
-    }
-    return "vendor";
-}
-
 std::string text_of_classes(const Interface& port)
 {
     std::string text;
@@ -77,7 +63,7 @@ std::string text_of_classes(const Interface& port)
         const dcb::TrafficClass& each = port.settings.ets->traffic_class[i];
         text += text.empty() ? "" : " ";
         text += each.selection == dcb::Selection::Ets ? fmt::format("{}:{} %", i, each.weight)
-                                                      : fmt::format("{}:{}", i, word_of(each.selection));
+                                                      : fmt::format("{}:{}", i, dcb::tsa_word(each.selection));
         text += each.max_rate ? fmt::format(" to {}", to_string(*each.max_rate)) : "";
     }
     return text.empty() ? "none" : text;
@@ -135,7 +121,7 @@ std::string mend_classes(const Interface& port, const Interface& model)
         if (each.selection == dcb::Selection::Vendor) {
             continue;
         }
-        kinds += fmt::format(" {}:{}", i, word_of(each.selection));
+        kinds += fmt::format(" {}:{}", i, dcb::tsa_word(each.selection));
         weights += fmt::format(" {}:{}", i, each.selection == dcb::Selection::Ets ? each.weight : 0);
     }
     return fmt::format("dcb ets set dev {} tc-tsa{} tc-bw{}", port.name, kinds, weights);
@@ -183,35 +169,65 @@ const Interface& model_port(const std::vector<const Interface*>& ports, const Li
     return *best;
 }
 
-// What levels' packets get can be compared whatever the cards are: a DSCP, a priority and PFC are the same everywhere.
+// A DSCP whose packets have another priority on another port, or PFC on one of the two only. That can be compared
+// whatever the cards are.
+struct UnlikeDscp {
+    std::uint8_t dscp = 0;
+    std::uint8_t here = 0;    // its priority on the port
+    std::uint8_t there = 0;
+    std::vector<const Level*> levels;    // that mark their packets with it
+
+    [[nodiscard]] bool has_another_priority() const { return here != there; }
+};
+
+// Of the levels of `port`, with ascending DSCPs.
+std::vector<UnlikeDscp> unlike_dscps(const Interface& port, const Interface& other)
+{
+    std::map<std::uint8_t, UnlikeDscp> unlike;
+    for (const Level* level : marked_levels(port)) {
+        const std::uint8_t dscp = dscp_of(*level->traffic_class);
+        const std::uint8_t here = priority_of(port, *level);
+        const std::uint8_t there = priority_of(other, *level);
+        if (here != there || is_lossless(port, here) != is_lossless(other, there)) {
+            UnlikeDscp& one = unlike[dscp];
+            one.dscp = dscp;
+            one.here = here;
+            one.there = there;
+            one.levels.push_back(level);
+        }
+    }
+    std::vector<UnlikeDscp> result;
+    for (auto& [dscp, one] : unlike) {
+        result.push_back(std::move(one));
+    }
+    return result;
+}
+
+// What makes `port` like the other one; `service` says how their packets fare as it is.
+Finding unlike_finding(const Interface& port, const Interface& other, const UnlikeDscp& unlike,
+                       std::string_view other_name, std::string_view service)
+{
+    return {.traffic_class = class_of_priority(port, unlike.here),
+            .levels = names_of(unlike.levels),
+            .what = fmt::format("DSCP {} has {}priority {} on {}, and {}priority {} on {}", unlike.dscp,
+                                lossless_in_words(port, unlike.here), unlike.here, port.name,
+                                lossless_in_words(other, unlike.there), unlike.there, other_name),
+            .why = fmt::format("packets of {} get another service {}", in_words(names_of(unlike.levels)), service),
+            .command = unlike.has_another_priority()
+                           ? command_that_maps(port, unlike.dscp, fmt::format("{}", unlike.there))
+                           : command_for_pfc(port, unlike.here),
+            .caution = unlike.has_another_priority() ? "" : kPfcCaution};
+}
+
 void compare_levels(const Interface& port, const Interface& model, Findings& findings)
 {
     const auto in_model = marked_levels(model);
-    std::map<std::uint8_t, std::vector<const Level*>> unlike;
-    for (const Level* level : marked_levels(port)) {
-        const bool in_both = std::ranges::any_of(in_model, [&](const Level* other) {
-            return dscp_of(*other->traffic_class) == dscp_of(*level->traffic_class);
-        });
-        const std::uint8_t here = priority_of(port, *level);
-        const std::uint8_t there = priority_of(model, *level);
-        if (in_both && (here != there || is_lossless(port, here) != is_lossless(model, there))) {
-            unlike[dscp_of(*level->traffic_class)].push_back(level);
+    for (const UnlikeDscp& unlike : unlike_dscps(port, model)) {
+        if (std::ranges::any_of(in_model,
+                                [&](const Level* other) { return dscp_of(*other->traffic_class) == unlike.dscp; })) {
+            findings.push_back(unlike_finding(port, model, unlike, model.name, "on each of these NICs"));
+            findings.back().interface = port.name;
         }
-    }
-    for (const auto& [dscp, levels] : unlike) {
-        const std::uint8_t here = priority_of(port, *levels.front());
-        const std::uint8_t there = priority_of(model, *levels.front());
-        findings.push_back(
-            {.interface = port.name,
-             .traffic_class = class_of_priority(port, here),
-             .levels = names_of(levels),
-             .what = fmt::format("DSCP {} has {}priority {} on {}, and {}priority {} on {}", dscp,
-                                 lossless_in_words(port, here), here, port.name, lossless_in_words(model, there), there,
-                                 model.name),
-             .why = fmt::format("packets of {} get another service on each of these NICs", in_words(names_of(levels))),
-             .command = here != there ? command_that_maps(port, dscp, fmt::format("{}", there))
-                                      : command_for_pfc(port, here),
-             .caution = here != there ? "" : kPfcCaution});
     }
 }
 
@@ -287,32 +303,13 @@ void check_other_ends(const Interface& port, Findings& findings)
     for (const OtherEnd& end : port.other_ends) {
         Interface other;
         other.settings = end.settings;
-        std::map<std::uint8_t, std::vector<const Level*>> unlike;
-        for (const Level* level : marked_levels(port)) {
-            const std::uint8_t here = priority_of(port, *level);
-            const std::uint8_t there = priority_of(other, *level);
-            if (here != there || is_lossless(port, here) != is_lossless(other, there)) {
-                unlike[dscp_of(*level->traffic_class)].push_back(level);
-            }
-        }
-        for (const auto& [dscp, levels] : unlike) {
-            const std::uint8_t here = priority_of(port, *levels.front());
-            const std::uint8_t there = priority_of(other, *levels.front());
-            const bool sets_pfc = here == there;
-            findings.push_back(
-                {.traffic_class = class_of_priority(port, here),
-                 .levels = names_of(levels),
-                 .what = fmt::format("DSCP {} has {}priority {} on {}, and {}priority {} on {}", dscp,
-                                     lossless_in_words(port, here), here, port.name, lossless_in_words(other, there),
-                                     there, end.name),
-                 .why = fmt::format("packets of {} get another service in one direction than in the other",
-                                    in_words(names_of(levels))),
-                 .command = sets_pfc ? command_for_pfc(port, here)
-                                     : command_that_maps(port, dscp, fmt::format("{}", there)),
-                 .caution = fmt::format("{}or set the other end as this one{}; and the switches between them",
-                                        sets_pfc ? std::string(kPfcCaution) + "; " : "",
-                                        is_lossless(port, here) && !is_lossless(other, there) ? ", which is lossless"
-                                                                                              : "")});
+        for (const UnlikeDscp& unlike : unlike_dscps(port, other)) {
+            Finding finding = unlike_finding(port, other, unlike, end.name, "in one direction than in the other");
+            finding.caution += fmt::format(
+                "{}or set the other end as this one{}; and the switches between them",
+                finding.caution.empty() ? "" : "; ",
+                is_lossless(port, unlike.here) && !is_lossless(other, unlike.there) ? ", which is lossless" : "");
+            findings.push_back(std::move(finding));
         }
     }
 }

@@ -1,11 +1,14 @@
 // What the traffic classes of a port get, compared with what the policy gives the levels that are in them.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "lib/port_lint/rules.h"
+#include "lib/tree/max_min.h"
 
 namespace rdmaqos::port_lint {
 namespace {
@@ -150,12 +153,31 @@ Bandwidth left_by(const GoesFirst& first, Bandwidth link)
     return first.without ? Bandwidth{} : less(link, first.capped);
 }
 
-// What is there for a class while all others send; empty: nobody knows (credits, the vendor's way).
-std::optional<Bandwidth> guaranteed(const dcb::TrafficClass& traffic_class, Bandwidth left)
+// Of a class with ETS while all others send. What those leave of their parts because of their maximum rates, and the
+// parts of classes that nothing is in, are divided among the rest.
+Bandwidth by_weight(const dcb::Ets& ets, std::uint8_t traffic_class, Bandwidth left)
 {
-    switch (traffic_class.selection) {
+    std::vector<Claim> claims;
+    for (std::uint8_t other = 0; other < dcb::kTrafficClasses; ++other) {
+        const dcb::TrafficClass& each = ets.traffic_class[other];
+        const bool takes_part = each.selection == dcb::Selection::Ets &&
+                                (other == traffic_class || is_in_use(ets, other));
+        Claim claim{.wanted = takes_part ? std::numeric_limits<double>::infinity() : 0.0,
+                    .weight = std::max<std::uint64_t>(each.weight, 1)};
+        if (takes_part && other != traffic_class && each.max_rate) {
+            claim.wanted = static_cast<double>(each.max_rate->kbps());
+        }
+        claims.push_back(claim);
+    }
+    return Bandwidth::from_computed(divide_max_min(static_cast<double>(left.kbps()), claims)[traffic_class]);
+}
+
+// What is there for a class while all others send; empty: nobody knows (credits, the vendor's way).
+std::optional<Bandwidth> guaranteed(const dcb::Ets& ets, std::uint8_t traffic_class, Bandwidth left)
+{
+    switch (ets.traffic_class[traffic_class].selection) {
     case dcb::Selection::Ets:
-        return part_of(left, traffic_class.weight);
+        return by_weight(ets, traffic_class, left);
     case dcb::Selection::Strict:
         return left;
     case dcb::Selection::CreditBasedShaper:
@@ -175,6 +197,19 @@ std::string classes_in_words(const std::vector<std::uint8_t>& classes)
     return fmt::format("traffic class{} {}", classes.size() == 1 ? "" : "es", listed(words));
 }
 
+// " (share 30, min-rate 20 Gbit/s)": what it asks of the link, as far as that is known.
+std::string part_in_words(const RootChild& child)
+{
+    std::vector<std::string> parts;
+    if (child.share) {
+        parts.push_back(fmt::format("share {}", *child.share));
+    }
+    if (child.min_rate) {
+        parts.push_back(fmt::format("min-rate {}", to_string(*child.min_rate)));
+    }
+    return parts.empty() ? "" : fmt::format(" ({})", fmt::join(parts, ", "));
+}
+
 std::string what_a_class_gets(const Interface& port, std::uint8_t traffic_class, const GoesFirst& first,
                               Bandwidth given)
 {
@@ -192,11 +227,15 @@ std::string what_a_class_gets(const Interface& port, std::uint8_t traffic_class,
     if (of.selection == dcb::Selection::Strict) {
         return fmt::format("traffic class {} of {} gets {}", traffic_class, port.name, left);
     }
-    return fmt::format("ETS gives traffic class {} of {} {} % of {}, which is {}", traffic_class, port.name, of.weight,
-                       left, to_string(given));
+    const Bandwidth part = part_of(left_by(first, *port.link_speed), of.weight);
+    const bool has_more = given.kbps() > part.kbps() + part.kbps() / 1000;    // not by rounding
+    return fmt::format("ETS gives traffic class {} of {} {} % of {}{}, which is {}", traffic_class, port.name,
+                       of.weight, left, has_more ? ", and its part of what others leave" : "", to_string(given));
 }
 
 constexpr const char* kSumCaution = "the weights of all traffic classes must sum to 100";
+constexpr const char* kRateCaution = "before iproute2 6.18 (`dcb -V`) dcb sets 125 times as much: write bps there in "
+                                     "place of kbit";
 
 // Makes a strict class one among others.
 std::string command_that_ends_strict(const Interface& port, std::uint8_t traffic_class)
@@ -225,8 +264,8 @@ Mend mend_for_min_rate(const Interface& port, std::uint8_t traffic_class, const 
         return {"rdma-qosctl edit", "the policy promises more than the link has"};
     }
     return {fmt::format("dcb maxrate set dev {} tc-maxrate {}:RATE", port.name, first.with_rates.front()),
-            fmt::format("strict {} may take {} of the link, at most", classes_in_words(first.with_rates),
-                        to_string(less(*port.link_speed, wanted)))};
+            fmt::format("strict {} may take {} of the link, at most; {}", classes_in_words(first.with_rates),
+                        to_string(less(*port.link_speed, wanted)), kRateCaution)};
 }
 
 }    // namespace
@@ -239,8 +278,7 @@ void check_min_rates(const Interface& port, Findings& findings)
     for (const auto& [traffic_class, there] : by_class(port)) {
         const Bandwidth wanted = promised(there);
         const GoesFirst first = before(port, traffic_class);
-        const auto given = guaranteed(port.settings.ets->traffic_class[traffic_class],
-                                      left_by(first, *port.link_speed));
+        const auto given = guaranteed(*port.settings.ets, traffic_class, left_by(first, *port.link_speed));
         if (!given || *given >= wanted) {
             continue;
         }
@@ -289,7 +327,8 @@ void check_max_rates(const Interface& port, Findings& findings)
                                                 to_string(*limit)),
                             .why = fmt::format("the policy lets {} send {}", listed(held_down), to_string(most)),
                             .command = fmt::format("dcb maxrate set dev {} tc-maxrate {}:{}kbit", port.name,
-                                                   traffic_class, most.kbps())});
+                                                   traffic_class, most.kbps()),
+                            .caution = kRateCaution});
     }
 }
 
@@ -299,25 +338,32 @@ void check_shared_class(const Interface& port, Findings& findings)
         return;
     }
     for (const auto& [traffic_class, there] : by_class(port)) {
-        const auto share = [](const RootChild* child) { return child->share.value_or(0); };
-        const bool same = std::ranges::all_of(
-            there.children, [&](const RootChild* child) { return share(child) == share(there.children.front()); });
-        if (same) {
+        const RootChild& first = *there.children.front();
+        if (std::ranges::all_of(there.children, [&](const RootChild* child) { return child->share == first.share; })) {
             continue;
         }
         std::vector<std::string> children;
         for (const RootChild* child : there.children) {
-            children.push_back(fmt::format("{} (share {})", child->name, share(child)));
+            children.push_back(child->name + part_in_words(*child));
         }
+        std::set<std::uint8_t> dscps;
+        for (const Level* level : there.levels) {
+            dscps.insert(dscp_of(level->traffic_class.value_or(0)));
+        }
+        const bool has_each_its_own = dscps.size() == there.levels.size() && !dscps.contains(0);
         findings.push_back(
             {.traffic_class = traffic_class,
              .levels = names_of(there.levels),
              .what = fmt::format("{} are in traffic class {} of {} together", listed(children), traffic_class,
                                  port.name),
-             .why = "the port does not tell them apart: where queue pairs attach per process, nothing divides the link "
-                    "between processes by these shares",
-             .command = fmt::format("dcb app replace dev {} dscp-prio DSCP:PRIORITY", port.name),
-             .caution = "a level needs a DSCP of its own for that (`dscp` in the policy)"});
+             .why = fmt::format(
+                 "the port does not tell them apart: where queue pairs attach per process, nothing "
+                 "divides the link between processes by these shares{}",
+                 std::ranges::any_of(there.children, [](const RootChild* child) { return child->min_rate.has_value(); })
+                     ? ", or keeps what is promised (min-rate)"
+                     : ""),
+             .command = fmt::format("dcb app {} dev {} dscp-prio DSCP:PRIORITY", verb_that_maps(port), port.name),
+             .caution = has_each_its_own ? "" : "a level needs a DSCP of its own for that (`dscp` in the policy)"});
     }
 }
 
@@ -368,8 +414,8 @@ void check_strict(const Interface& port, Findings& findings)
              .command = command_that_ends_strict(port, above),
              .caution = port.settings.has_max_rates
                             ? fmt::format("{}; or let it go first, with a maximum rate: `dcb maxrate set dev {} "
-                                          "tc-maxrate {}:RATE`",
-                                          kSumCaution, port.name, above)
+                                          "tc-maxrate {}:RATE` ({})",
+                                          kSumCaution, port.name, above, kRateCaution)
                             : kSumCaution});
     }
 }

@@ -82,6 +82,12 @@ bool can_map_dscps(const Interface& port)
     return driver == nullptr || driver->takes(dcb::Selector::Dscp);
 }
 
+const char* verb_that_maps(const Interface& port)
+{
+    const dcb::Driver* driver = dcb::find_driver(port.driver);
+    return driver != nullptr && driver->replaces_apps ? "add" : "replace";
+}
+
 std::string command_that_maps(const Interface& port, std::uint8_t dscp, const std::string& priority)
 {
     const dcb::Driver* driver = dcb::find_driver(port.driver);
@@ -92,7 +98,7 @@ std::string command_that_maps(const Interface& port, std::uint8_t dscp, const st
         return fmt::format("dcb app add dev {} dscp-prio {}:{}", port.name, dscp, priority);
     }
     if (driver == nullptr || !driver->delete_before_remap) {
-        return fmt::format("dcb app replace dev {} dscp-prio {}:{}", port.name, dscp, priority);
+        return fmt::format("dcb app {} dev {} dscp-prio {}:{}", verb_that_maps(port), port.name, dscp, priority);
     }
     std::string old;
     for (const dcb::AppEntry& entry : port.settings.apps) {

@@ -49,12 +49,12 @@ const Case kCases[] = {
      "DSCP 34 of level bulk has no priority on eth0", "dcb app add dev eth0 dscp-prio 34:3",
      [](Interface& port) { port.levels[1].traffic_class.reset(); }},
     {"cnp-class", [](Interface& port) { port.settings.apps[2].priority = 4; },
-     "(CNP) of eth0 have priority 4, in traffic class 4", "dcb app replace dev eth0 dscp-prio 48:6",
+     "(CNP) of eth0 have priority 4, in traffic class 4", "dcb app add dev eth0 dscp-prio 48:6",
      [](Interface& port) { port.settings.apps[2].priority = 5, port.settings.ets->class_of_priority[5] = 5; }},
     {"cnp-class", [](Interface& port) { port.settings.apps.pop_back(); }, "have DSCP 48, which has no priority",
      "dcb app add dev eth0 dscp-prio 48:6", [](Interface& port) { port.rdma.notifications.dscp.reset(); }},
     {"cnp-lossless", [](Interface& port) { port.settings.apps[2].priority = 3; }, "have the lossless priority 3",
-     "dcb app replace dev eth0 dscp-prio 48:6",
+     "dcb app add dev eth0 dscp-prio 48:6",
      [](Interface& port) { port.rdma.notifications.priority = 3; }},    // of VLAN tags, which nobody looks at
     {"pfc-unused", [](Interface& port) { port.settings.pfc->lossless[5] = true; },
      "PFC makes priority 5 of eth0 lossless, which no level's packets have", "dcb pfc set dev eth0 prio-pfc 5:off",
@@ -93,14 +93,22 @@ const Case kCases[] = {
      "obeys congestion notifications, but sends none", "echo 1 >/sys/class/net/eth0/ecn/roce_np/enable/3",
      // One is enough: it is a switch of the port.
      [](Interface& port) { port.rdma.notifications.are_sent = OfPriority<bool>{true}; }},
-    {"min-rate", [](Interface& port) { port.settings.ets->traffic_class[3].weight = 39; },
+    {"min-rate",
+     [](Interface& port) {
+         port.settings.ets->traffic_class[3].weight = 39;
+         port.settings.ets->traffic_class[0].weight = 31;
+     },
      "ETS gives traffic class 3 of eth0 39 % of 100 Gbit/s, which is 39 Gbit/s", "dcb ets set dev eth0 tc-bw 3:40",
-     [](Interface& port) { port.settings.ets->traffic_class[3].weight = 40; }},
+     [](Interface& port) {
+         port.settings.ets->traffic_class[3].weight = 40;
+         port.settings.ets->traffic_class[0].weight = 30;
+     }},
     {"max-rate", [](Interface& port) { port.settings.ets->traffic_class[4].max_rate = Bandwidth::from_gbps(50); },
      "traffic class 4 of eth0 sends 50 Gbit/s at most", "dcb maxrate set dev eth0 tc-maxrate 4:80000000kbit",
      [](Interface& port) { port.settings.ets->traffic_class[4].max_rate = Bandwidth::from_gbps(80); }},
     {"shared-class", [](Interface& port) { port.settings.apps[1].priority = 3; },
-     "rpc (share 50) and bulk (share 30) are in traffic class 3 of eth0 together", "dcb app replace dev eth0 dscp-prio",
+     "rpc (share 50, min-rate 40 Gbit/s) and bulk (share 30) are in traffic class 3 of eth0 together",
+     "dcb app add dev eth0 dscp-prio",
      [](Interface& port) { port.settings.apps[1].priority = 3, port.root_children[1].share = 50; }},
     {"strict", [](Interface& port) { port.settings.ets->traffic_class[4].selection = dcb::Selection::Strict; },
      "traffic class 4 of eth0 is strict, with level bulk in it", "dcb ets set dev eth0 tc-tsa 4:ets",
@@ -141,7 +149,7 @@ const Case kCases[] = {
          port.other_ends.front().settings.apps.erase(port.other_ends.front().settings.apps.begin());
      },
      "DSCP 26 has the lossless priority 3 on eth0, and priority 0 on eth7 in peer.json",
-     "dcb app replace dev eth0 dscp-prio 26:0",
+     "dcb app add dev eth0 dscp-prio 26:0",
      [](Interface& port) {
          port.other_ends = {{"eth7 in peer.json", port.settings}};
          port.other_ends.front().settings.apps.push_back({dcb::Selector::Dscp, 10, 5});    // no level has it
@@ -223,10 +231,33 @@ TEST(PortLint, APriorityThatNobodyUsesIsMadeLossyUnlessALevelIsMeantForIt)
     port.settings.pfc = dcb::Pfc{8, {false, false, false, false, false, true, false, false}};
     finding = only_finding(host, "pfc-unused");
     EXPECT_THAT(finding.why, HasSubstr("packets of levels rpc and bulk can be dropped"));
-    EXPECT_EQ(finding.command, "dcb app replace dev eth0 dscp-prio 26:5") << "where both stay, the higher counts";
+    EXPECT_EQ(finding.command, "dcb app add dev eth0 dscp-prio 26:5") << "mlx5 takes the old one away by itself";
+    port.driver = "bnxt_en";
+    EXPECT_EQ(only_finding(host, "pfc-unused").command, "dcb app replace dev eth0 dscp-prio 26:5")
+        << "where both stay, the higher counts";
     port.driver = "ice";
     EXPECT_EQ(only_finding(host, "pfc-unused").command,
               "dcb app del dev eth0 dscp-prio 26:3 && dcb app add dev eth0 dscp-prio 26:5");
+}
+
+// What a capped class cannot use is the others', whatever their weights are: 6 of 17 parts of 90 Gbit/s.
+TEST(PortLint, AGuaranteeIsKeptByWhatACappedClassLeaves)
+{
+    std::vector<Interface> host{healthy_port()};
+    dcb::Ets& ets = *host.front().settings.ets;
+    for (dcb::TrafficClass& each : ets.traffic_class) {
+        each.selection = dcb::Selection::Ets;
+        each.weight = 1;
+    }
+    ets.traffic_class[3].weight = 30;    // of rpc, with 40 Gbit/s guaranteed
+    ets.traffic_class[4].weight = 64;
+    ets.traffic_class[4].max_rate = Bandwidth::from_gbps(10);
+    host.front().root_children[1].max_rate = Bandwidth::from_gbps(10);
+    host.front().levels[1].max_rate = Bandwidth::from_gbps(10);
+    EXPECT_THAT(of_rule(lint(host), "min-rate"), IsEmpty());
+    ets.traffic_class[4].max_rate.reset();
+    const Finding finding = of_rule(lint(host), "min-rate").at(0);
+    EXPECT_THAT(finding.what, HasSubstr("ETS gives traffic class 3 of eth0 30 % of 100 Gbit/s"));
 }
 
 TEST(PortLint, WhatRdmaCmDoesNotMarkIsInAnotherClassAlsoWhereNothingIsLossless)
@@ -281,7 +312,8 @@ TEST(PortLint, AMinRateIsOfWhatStrictClassesLeave)
     finding = only_finding(host, "min-rate");
     EXPECT_THAT(finding.what, HasSubstr("the 30 Gbit/s that strict traffic classes 4 and 7 can leave"));
     EXPECT_EQ(finding.command, "dcb maxrate set dev eth0 tc-maxrate 4:RATE") << "no weight is enough";
-    EXPECT_EQ(finding.caution, "strict traffic classes 4 and 7 may take 60 Gbit/s of the link, at most");
+    EXPECT_THAT(finding.caution, HasSubstr("strict traffic classes 4 and 7 may take 60 Gbit/s of the link, at most; "
+                                           "before iproute2 6.18"));
 
     host = host_with_strict_bulk({});
     finding = only_finding(host, "min-rate");
