@@ -4,7 +4,9 @@
 #include <chrono>
 
 #include "lib/port_bytes/port_bytes.h"
+#include "lib/tree/class_requests.h"
 #include "policy/model/lower.h"
+#include "policy/model/port_class_requests.h"
 #include "policy/model/traffic_class.h"
 
 namespace rdmaqos {
@@ -325,7 +327,9 @@ api::Level to_record(const Policy& policy, const QosLevel& level, const LevelUse
     }
     if (level.schedule) {
         const auto& rate = level.schedule->rate;
-        record.class_path = class_path(policy, level).text();
+        const ElementPath path = class_path(policy, level);
+        record.class_path = path.text();
+        record.strict = is_strict(policy, root_child_of(path));
         record.share = rate.share;
         record.min_rate = rate.min_rate;
         record.min_rate_part = rate.min_part;

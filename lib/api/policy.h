@@ -83,12 +83,18 @@ struct Level {
     std::string message_model{};
     std::string mode{};
     bool restricted = false;
+    bool strict = false;
     std::vector<std::string> renamed_from{};
     std::vector<Override> overrides{};
     std::uint32_t sessions = 0;
     std::uint32_t queue_pairs = 0;
     std::uint32_t unregistered = 0;
 };
+
+inline bool is_strict(const Level& level)
+{
+    return level.strict;
+}
 
 inline bool is_only_monitored(const Level& level)
 {
@@ -124,6 +130,9 @@ struct Table<Level> {
         key_unless_empty<&L::mode>(
             "mode", "`monitor`: it is only monitored, and `class` is what it would have; absent: it is enforced"),
         key<&L::restricted>("restricted", "whether it has `allow`"),
+        key_when<&is_strict, &L::strict>("strict",
+                                         "its traffic class of a port goes before others, or would: it, or the "
+                                         "node of the root that it is below, is `strict`; absent: no"),
         key_unless_empty<&L::renamed_from>("renamed-from",
                                            "names that it had, by which requests still get it; absent: none"),
         key_unless_empty<&L::overrides>(

@@ -273,6 +273,7 @@ TEST(AnswerKeys, OfLevels)
     level.traffic_class = 104;
     level.schedule.emplace();
     level.schedule->rate.share = 60;
+    level.schedule->strict = true;
     level.schedule->rate.min_rate = kSomeRate;
     level.schedule->rate.max_rate = kSomeRate;
     level.schedule->rate.min_part = level.schedule->rate.max_part = Percentage::from_hundredths(2500);

@@ -117,10 +117,14 @@ std::optional<port_lint::Interface> interface_of(const DeviceView& device, const
         }
     }
     for (const auto& level : levels) {
-        if (is_meant_for(level, device)) {
-            port.levels.push_back({level.name, level.traffic_class,
-                                   std::string(root_child_of(ElementPath(level.class_path)).name()), level.min_rate,
-                                   level.max_rate});
+        if (!is_meant_for(level, device)) {
+            continue;
+        }
+        const std::string child(root_child_of(ElementPath(level.class_path)).name());
+        port.levels.push_back({level.name, level.traffic_class, child, level.min_rate, level.max_rate});
+        const auto found = std::ranges::find(port.root_children, child, &port_lint::RootChild::name);
+        if (found != port.root_children.end()) {
+            found->is_strict = level.strict;
         }
     }
     return port;
