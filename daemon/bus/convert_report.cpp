@@ -246,8 +246,8 @@ std::vector<api::Drift> to_record(const std::vector<DeviceDrift>& results)
         for (const auto& failure : failures) {
             records.push_back(to_drift(device, failure));
         }
-        for (const auto& step : port ? port->steps : std::vector<std::string>()) {
-            records.push_back({device, port->netdev, "port-classes", step, "not so"});
+        for (const auto& [expected, is_there] : port ? port->parts : std::vector<port_classes::Difference>()) {
+            records.push_back({device, port->netdev, "port-classes", expected, is_there});
         }
     }
     return records;

@@ -10,6 +10,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/nic/backend.h"
+#include "lib/port_classes/steps.h"
 #include "lib/reconcile/reconciler.h"
 #include "lib/tree/compile.h"
 #include "policy/model/device_selector.h"
@@ -74,10 +75,10 @@ struct PlannedChange {
 // "create /bulk: the device is full (tried 2 times)"
 [[nodiscard]] std::string to_sentence(const ElementFailure& failure);
 
-// What would have to be done to the traffic classes of a port, a phrase each.
+// What of the traffic classes of a port is not as it should be.
 struct PortDifference {
     std::string netdev;
-    std::vector<std::string> steps;
+    std::vector<port_classes::Difference> parts;
 };
 
 struct DeviceDrift {

@@ -55,7 +55,7 @@ struct PortCare {
     std::string reason{};    // a sentence: LeftAlone, Waiting, Failed, Stopped; and of Pending, if there is one
     std::uint64_t repairs = 0;
     std::optional<PortDrift> drift{};    // the last one
-    // What of the policy the port cannot have, and what else may set it: sentences.
+    // What of the policy the port cannot have or has otherwise, and what else may set it: sentences.
     std::vector<std::string> notes{};
     std::vector<KeptClass> classes{};    // when Kept
     std::uint64_t steps = 0;             // that the port has taken since it came

@@ -23,13 +23,14 @@ constexpr const char* kHowToTryAgain = "`rdma-qosctl reconcile` or a reload trie
 std::string in_words(const std::vector<port_classes::Step>& steps)
 {
     constexpr std::size_t kMost = 3;
+    const auto lines = port_classes::step_lines(steps);
     std::vector<std::string> words;
-    for (const auto& step : steps) {
+    for (const auto& line : lines) {
         if (words.size() == kMost) {
-            words.push_back(fmt::format("and {} more", steps.size() - kMost));
+            words.push_back(fmt::format("and {} more", lines.size() - kMost));
             break;
         }
-        words.push_back(step.words);
+        words.push_back(line.words);
     }
     return fmt::format("{}", fmt::join(words, ", "));
 }
@@ -387,6 +388,9 @@ PortCare PortKeeper::care() const
     if (wish_) {
         std::ranges::transform(plan_.findings, std::back_inserter(care.notes),
                                [](const Finding& finding) { return to_string(finding); });
+        if (plan_.has_classes) {
+            care.notes.insert(care.notes.end(), plan_.notes.begin(), plan_.notes.end());
+        }
         care.notes.insert(care.notes.end(), owners_.begin(), owners_.end());
     }
     if (!wish_ && !record_) {
@@ -462,8 +466,8 @@ std::optional<PortPlan> PortKeeper::plan_of(const std::optional<PortWish>& wish)
     plan.netdev = netdev_;
     plan.classes = port_classes::render_classes(*present_, planned);
     if (planned.has_classes || record_) {
-        for (const auto& step : port_classes::difference(*present_, planned.wanted, rules())) {
-            plan.steps.push_back({step.words, step.disruption});
+        for (auto& line : port_classes::step_lines(port_classes::difference(*present_, planned.wanted, rules()))) {
+            plan.steps.push_back({std::move(line.words), std::move(line.disruption)});
         }
     }
     std::ranges::transform(planned.findings, std::back_inserter(plan.findings),
@@ -479,15 +483,10 @@ std::optional<PortPlan> PortKeeper::plan_of(const std::optional<PortWish>& wish)
     return plan;
 }
 
-std::vector<std::string> PortKeeper::differences(const dcb::PortSettings& settings) const
+std::vector<port_classes::Difference> PortKeeper::differences(const dcb::PortSettings& settings) const
 {
-    std::vector<std::string> words;
-    if (has_goal()) {
-        for (const auto& step : port_classes::difference(settings, goal(), rules())) {
-            words.push_back(step.words);
-        }
-    }
-    return words;
+    return has_goal() ? port_classes::differences_in_words(settings, goal(), rules())
+                      : std::vector<port_classes::Difference>();
 }
 
 }    // namespace rdmaqos

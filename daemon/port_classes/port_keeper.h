@@ -116,7 +116,7 @@ public:
     // Is there something that it should be: a plan, or what was there before?
     [[nodiscard]] bool has_goal() const { return is_ours() || record_; }
     // What would have to be done to a port that is set so, a phrase each: "maps DSCP 26 to priority 1".
-    [[nodiscard]] std::vector<std::string> differences(const dcb::PortSettings& settings) const;
+    [[nodiscard]] std::vector<port_classes::Difference> differences(const dcb::PortSettings& settings) const;
 
 private:
     struct Failure {

@@ -190,13 +190,14 @@ std::optional<PortPlan> PortManager::plan_of(const std::string& key, const std::
     return found == ports_.end() ? std::nullopt : found->second.keeper.plan_of(wish);
 }
 
-void PortManager::compare(const std::string& key, LoopCallback<void(Result<std::vector<std::string>>)> done)
+void PortManager::compare(const std::string& key,
+                          LoopCallback<void(Result<std::vector<port_classes::Difference>>)> done)
 {
     const auto found = ports_.find(key);
     const PortReading reading = reader_.status(key).reading;
     if (found == ports_.end() || !found->second.keeper.has_goal() || reading == PortReading::Off ||
         reading == PortReading::None) {
-        done(std::vector<std::string>());
+        done(std::vector<port_classes::Difference>());
         return;
     }
     reader_.look_aside(key, [this, key, done = std::move(done)](const Result<PortAnswer>& answer) {

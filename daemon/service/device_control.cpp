@@ -513,7 +513,8 @@ void DeviceControl::verify(const std::string& device, Callback<std::vector<Devic
             all->came(key);
         });
         all->expect(each->key());
-        ports_.compare(each->key(), [this, found, all, key = each->key()](Result<std::vector<std::string>> result) {
+        ports_.compare(each->key(), [this, found, all,
+                                     key = each->key()](Result<std::vector<port_classes::Difference>> result) {
             if (result && !result->empty()) {
                 found->drifts.push_back({key, {}, {}, PortDifference{ports_.status(key).netdev, std::move(*result)}});
             } else if (!result && !found->error) {

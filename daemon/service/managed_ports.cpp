@@ -15,7 +15,8 @@ namespace {
 std::string mend_of_records()
 {
     return fmt::format("to use it, stop rdma-qosd, rename it to {} and start a version that can read it; to do without "
-                       "it, set the ports as they should be without rdma-qosd, and remove it",
+                       "it, `rdma-qosctl release` the devices, set their ports as they should be without rdma-qosd, "
+                       "`rdma-qosctl enable` them, then remove the file and reload",
                        kPortRecordsFile);
 }
 
@@ -59,6 +60,7 @@ void ManagedPorts::load()
     auto records = load_port_records(root);
     // By other names than that of the file itself, which is well again when it has been saved.
     for (const std::string& file : port_records_kept_aside(root)) {
+        kept_aside_.insert(file);
         context_.note_state(file, fmt::format("it has what traffic classes of ports were before rdma-qosd set them, "
                                               "and an earlier start could not use it: {}",
                                               mend_of_records()));
@@ -76,11 +78,27 @@ void ManagedPorts::load()
              : fmt::format("The file cannot be kept, either: {}", to_string(kept.error())));
     log(LogLevel::Error, "{}", failure);
     context_.note_state(kept ? *kept : std::string(kPortRecordsFile) + " (before this start)", failure);
+    if (kept) {
+        kept_aside_.insert(*kept);
+    }
+}
+
+void ManagedPorts::look_for_records_kept_aside()
+{
+    const auto there = port_records_kept_aside(context_.options.root);
+    std::erase_if(kept_aside_, [&](const std::string& file) {
+        const bool is_removed = std::ranges::find(there, file) == there.end();
+        if (is_removed) {
+            context_.note_state(file, "");
+        }
+        return is_removed;
+    });
 }
 
 void ManagedPorts::policy_changed()
 {
     load();
+    look_for_records_kept_aside();
     const Settings& settings = policy_.settings();
     classes_.set(settings.port_classes, settings.drift_interval);
     bytes_.set(settings.port_classes != PortClassesSetting::Off);

@@ -43,9 +43,9 @@ public:
     [[nodiscard]] std::optional<ElementFailure> failure(const std::string& key) const;
     // How many steps it has taken since it came.
     [[nodiscard]] std::uint64_t steps(const std::string& key) const { return classes_.status(key).care.steps; }
-    // Reads a port, and says what differs from what the policy asks, a phrase each, without repairing it. An error if
+    // Reads a port, and says what differs from what the policy asks, without repairing it. An error if
     // it cannot be read.
-    void compare(const std::string& key, Callback<std::vector<std::string>> done)
+    void compare(const std::string& key, Callback<std::vector<port_classes::Difference>> done)
     {
         classes_.compare(key, std::move(done));
     }
@@ -76,6 +76,8 @@ public:
 
 private:
     void load();
+    // Status says no more of files that somebody has removed.
+    void look_for_records_kept_aside();
     void follow(const std::string& key);
     // What a wish is made of: it is not made again while this is the same.
     struct Asked {
@@ -100,6 +102,7 @@ private:
     const PolicyInForce& policy_;
     const DeviceTable& devices_;
     bool is_loaded_ = false;
+    std::set<std::string> kept_aside_;           // files that status tells of
     std::set<std::string> let_go_;               // by key
     std::map<std::string, Asked> asked_;         // by key
     std::map<std::string, Bandwidth> speeds_;    // of links when they were up last, by key

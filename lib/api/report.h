@@ -350,7 +350,7 @@ struct Table<Drift> {
                           "device that nothing uses; `unreadable`: drift cannot be seen, because the "
                           "device does not say what was written; `not-written`: the device refused it or has no room "
                           "for it, and `found` says why; `port-classes`: the port's traffic classes are not as they "
-                          "should be, and `expected` is a step that would mend it"),
+                          "should be, a drift for each kind of setting"),
         key<&Drift::expected>("expected", "in words"),
         key<&Drift::found>("found", "in words"),
     };

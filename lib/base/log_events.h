@@ -56,6 +56,8 @@ inline constexpr RepeatLimit::Rule kUnlimited{0, {}};
 inline constexpr RepeatLimit::Rule kFailure{1, std::chrono::seconds(10)};
 // What failed is tried again and again until somebody repairs it.
 inline constexpr RepeatLimit::Rule kLasting{1, std::chrono::minutes(10)};
+// What is tried a few times and then given up, or repaired: each of these, and then seldom.
+inline constexpr RepeatLimit::Rule kTries{8, std::chrono::minutes(10)};
 // News, which may come in quick succession: a job starts on all cores, a link trains.
 inline constexpr RepeatLimit::Rule kNews{10, std::chrono::seconds(10)};
 // Lines without an event.
@@ -66,8 +68,8 @@ inline constexpr RepeatLimit::Rule kSameText{5, std::chrono::seconds(10)};
 inline constexpr std::array kLogEvents{
     LogEventRow{LogEvent::PolicyApplied, "policy-applied", "59cedd0c884443fdaa37a339dfb4f667", log_rules::kUnlimited},
     LogEventRow{LogEvent::PolicyRejected, "policy-rejected", "09bf8c9f317649b99c31511b87f312be", log_rules::kUnlimited},
-    LogEventRow{LogEvent::DriftFound, "drift-found", "e260e94dcd844209abb21ae91ad8c223", log_rules::kLasting},
-    LogEventRow{LogEvent::DriftRepaired, "drift-repaired", "f92f3180698f409194b5fdfedbcaedec", log_rules::kFailure},
+    LogEventRow{LogEvent::DriftFound, "drift-found", "e260e94dcd844209abb21ae91ad8c223", log_rules::kTries},
+    LogEventRow{LogEvent::DriftRepaired, "drift-repaired", "f92f3180698f409194b5fdfedbcaedec", log_rules::kTries},
     LogEventRow{LogEvent::ClientAttached, "client-attached", "8bd3cea0394b4880a0f8b04320a7e34e", log_rules::kNews},
     LogEventRow{LogEvent::ClientRefused, "client-refused", "9fee717a19e54887a718e7acc197569d", log_rules::kFailure},
     LogEventRow{LogEvent::ClientGone, "client-gone", "7c8b48bdc3ce43489448b99a9f294112", log_rules::kNews},
@@ -89,7 +91,7 @@ inline constexpr std::array kLogEvents{
     LogEventRow{LogEvent::ManagementCall, "management-call", "5c0f2b7e9a1d4f63b8e7d20c94a6f1e3", log_rules::kUnlimited},
     LogEventRow{LogEvent::PortClassesSet, "port-classes-set", "b552bb63cd8049a2808ec69de9d0c951", log_rules::kNews},
     LogEventRow{LogEvent::PortClassesRefused, "port-classes-refused", "a2bcfecf6b4d4782a8c0541fc9e655bf",
-                log_rules::kLasting},
+                log_rules::kTries},
     LogEventRow{LogEvent::PortClassesStopped, "port-classes-stopped", "88a30651978f46f9aec63afac8cf179d",
                 log_rules::kFailure},
 };

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -128,25 +130,30 @@ std::string words_of_rates(const PortSettings& now, const dcb::MaxRates& rates)
     return text;
 }
 
+std::string words_of_entries(bool is_set, const std::string& which, std::uint8_t priority)
+{
+    return is_set ? fmt::format("maps {} to priority {}", which, priority)
+                  : fmt::format("removes the mapping of {} to priority {}", which, priority);
+}
+
 std::string words_of(const PortSettings& now, const dcb::Write& write)
 {
-    return std::visit(Overloaded{
-                          [&](const dcb::SetEts& set) { return words_of_ets(now, set.ets); },
-                          [&](const dcb::SetMaxRates& set) { return words_of_rates(now, set.rates); },
-                          [](const dcb::SetApp& set) {
-                              return fmt::format("maps {} to priority {}",
-                                                 in_words(set.entry.selector, set.entry.protocol), set.entry.priority);
-                          },
-                          [](const dcb::DeleteApp& set) {
-                              return fmt::format("removes the mapping of {} to priority {}",
-                                                 in_words(set.entry.selector, set.entry.protocol), set.entry.priority);
-                          },
-                          [](const dcb::SetDcbx& set) -> std::string {
-                              return set.dcbx.host ? "turns off DCBX of the NIC, so that settings of the host apply"
-                                                   : "lets the NIC negotiate with the switch (DCBX) again";
-                          },
-                      },
-                      write);
+    return std::visit(
+        Overloaded{
+            [&](const dcb::SetEts& set) { return words_of_ets(now, set.ets); },
+            [&](const dcb::SetMaxRates& set) { return words_of_rates(now, set.rates); },
+            [](const dcb::SetApp& set) {
+                return words_of_entries(true, in_words(set.entry.selector, set.entry.protocol), set.entry.priority);
+            },
+            [](const dcb::DeleteApp& set) {
+                return words_of_entries(false, in_words(set.entry.selector, set.entry.protocol), set.entry.priority);
+            },
+            [](const dcb::SetDcbx& set) -> std::string {
+                return set.dcbx.host ? "turns off DCBX of the NIC, so that settings of the host apply"
+                                     : "lets the NIC negotiate with the switch (DCBX) again";
+            },
+        },
+        write);
 }
 
 class Builder {
@@ -324,6 +331,82 @@ PortSettings after(PortSettings present, const dcb::Write& write, const Rules& r
         reset(*present.ets);
     }
     return present;
+}
+
+namespace {
+
+// The entry of a DSCP that a step sets or deletes; null: it does something else.
+const AppEntry* dscp_entry(const Step& step)
+{
+    const auto* set = std::get_if<dcb::SetApp>(&step.write);
+    const auto* removed = std::get_if<dcb::DeleteApp>(&step.write);
+    const AppEntry* entry = set != nullptr ? &set->entry : removed != nullptr ? &removed->entry : nullptr;
+    return entry != nullptr && entry->selector == dcb::Selector::Dscp ? entry : nullptr;
+}
+
+bool are_alike(const Step& a, const Step& b)
+{
+    const AppEntry* one = dscp_entry(a);
+    const AppEntry* other = dscp_entry(b);
+    return one != nullptr && other != nullptr && a.write.index() == b.write.index() &&
+           one->priority == other->priority && a.disruption == b.disruption;
+}
+
+std::string text_of(const std::vector<StepLine>& lines)
+{
+    std::string text;
+    for (const StepLine& line : lines) {
+        text += (text.empty() ? "" : "; ") + line.words;
+    }
+    return text;
+}
+
+}    // namespace
+
+std::vector<StepLine> step_lines(const std::vector<Step>& steps)
+{
+    std::vector<StepLine> lines;
+    for (std::size_t first = 0; first < steps.size();) {
+        std::vector<std::uint8_t> dscps;
+        std::size_t end = first;
+        for (; end < steps.size() && are_alike(steps[first], steps[end]); ++end) {
+            dscps.push_back(static_cast<std::uint8_t>(dscp_entry(steps[end])->protocol));
+        }
+        std::ranges::sort(dscps);
+        lines.push_back({dscps.size() < 2
+                             ? steps[first].words
+                             : words_of_entries(std::holds_alternative<dcb::SetApp>(steps[first].write),
+                                                "DSCP " + ranges_in_words(dscps), dscp_entry(steps[first])->priority),
+                         steps[first].disruption});
+        first = std::max(end, first + 1);
+    }
+    return lines;
+}
+
+std::vector<Difference> differences_in_words(const dcb::PortSettings& present, const dcb::PortSettings& wanted,
+                                             const Rules& rules)
+{
+    // Entries that are set and those that are deleted are of one kind.
+    const auto kind_of = [](const Step& step) {
+        return std::holds_alternative<dcb::DeleteApp>(step.write) ? dcb::Write(dcb::SetApp{}).index()
+                                                                  : step.write.index();
+    };
+    const auto to_wanted = difference(present, wanted, rules);
+    const auto to_present = difference(wanted, present, rules);
+    std::vector<Difference> differences;
+    for (std::size_t kind = 0; kind < std::variant_size_v<dcb::Write>; ++kind) {
+        const auto of_kind = [&](const std::vector<Step>& steps) {
+            std::vector<Step> some;
+            std::ranges::copy_if(steps, std::back_inserter(some),
+                                 [&](const Step& step) { return kind_of(step) == kind; });
+            return text_of(step_lines(some));
+        };
+        if (std::string expected = of_kind(to_wanted); !expected.empty()) {
+            const std::string found = of_kind(to_present);
+            differences.push_back({std::move(expected), found.empty() ? "not so" : found});
+        }
+    }
+    return differences;
 }
 
 }    // namespace rdmaqos::port_classes

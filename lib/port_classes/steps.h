@@ -33,6 +33,27 @@ struct Step {
 [[nodiscard]] std::vector<Step> difference_and_ets(const dcb::PortSettings& present, const dcb::PortSettings& wanted,
                                                    const Rules& rules);
 
+// A line for people. Entries of DSCPs that are set or deleted alike, one after the other, are one: "maps DSCP 0 to 25,
+// 27 to priority 0".
+struct StepLine {
+    std::string words;
+    std::string disruption;    // as of Step
+
+    friend bool operator==(const StepLine&, const StepLine&) = default;
+};
+[[nodiscard]] std::vector<StepLine> step_lines(const std::vector<Step>& steps);
+
+// Of each kind of setting that is not as wanted (weights, maximum rates, entries, the mode of DCBX): what would set it
+// so, and what the port has in its place, as if it were set to that.
+struct Difference {
+    std::string expected;
+    std::string found;
+
+    friend bool operator==(const Difference&, const Difference&) = default;
+};
+[[nodiscard]] std::vector<Difference> differences_in_words(const dcb::PortSettings& present,
+                                                           const dcb::PortSettings& wanted, const Rules& rules);
+
 // What the port has after a write that the driver took: what is expected when it is read back.
 [[nodiscard]] dcb::PortSettings after(dcb::PortSettings present, const dcb::Write& write, const Rules& rules);
 

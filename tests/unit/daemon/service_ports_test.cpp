@@ -353,6 +353,8 @@ TEST_F(ManagedServicePorts, AreSetBesideARecordThatCannotBeUsed)
         for (const std::string& aside : kept) {
             std::filesystem::remove(below_root(root.path(), aside));
         }
+        EXPECT_TRUE(reload().accepted);
+        EXPECT_THAT(failures_now(), testing::IsEmpty()) << "they are gone";
         EXPECT_TRUE(disable());
         EXPECT_EQ(ports->settings("eth0"), test::three_classes()) << "what it was when it was read stands for it";
         EXPECT_TRUE(enable());

@@ -128,6 +128,37 @@ TEST(PortClassesSteps, NothingToDo)
     EXPECT_THAT(difference(started("mlx5_core"), weights, rules("mlx5_core")), IsEmpty());
 }
 
+TEST(PortClassesSteps, ForPeopleEntriesThatAreSetAlikeAreOneLine)
+{
+    const auto before = started("mlx5_core");
+    const Plan planned = plan({{child("rpc", 70, 26), child("bulk", 30, 10)}, {}}, before, rules("mlx5_core"), {});
+    const auto steps = difference(before, planned.wanted, rules("mlx5_core"));
+    const auto lines = step_lines(steps);
+    EXPECT_GT(steps.size(), 60U) << "each DSCP has an entry";
+    EXPECT_THAT(lines, SizeIs(testing::Lt(8U)));
+    EXPECT_THAT(lines, testing::Contains(StepLine{"maps DSCP 27 to 63 to priority 0", ""}));
+    EXPECT_THAT(lines, testing::Contains(StepLine{"maps DSCP 26 to priority 1", ""}));
+}
+
+TEST(PortClassesSteps, DifferencesSayWhatIsThere)
+{
+    const auto before = started("mlx5_core");
+    const Plan planned = plan({{capped(child("rpc", 70, 26), gbps(30)), child("bulk", 30, 10)}, {}}, before,
+                              rules("mlx5_core"), {});
+    auto present = planned.wanted;
+    EXPECT_THAT(differences_in_words(present, planned.wanted, rules("mlx5_core")), IsEmpty());
+    present.ets->traffic_class.at(1).max_rate = gbps(166);
+    for (dcb::AppEntry& entry : present.apps) {
+        entry.priority = entry.protocol >= 24 && entry.protocol < 28 ? 7 : entry.priority;
+    }
+    EXPECT_THAT(differences_in_words(present, planned.wanted, rules("mlx5_core")),
+                testing::UnorderedElementsAre(
+                    Difference{"caps class 1 at 30 Gbit/s", "caps class 1 at 166 Gbit/s"},
+                    Difference{"maps DSCP 24, 25 to priority 0; maps DSCP 26 to priority 1; maps DSCP 27 to priority 0",
+                               "maps DSCP 24 to 27 to "
+                               "priority 7"}));
+}
+
 // Settings, policies, interruptions: each driver's port ends where it should, on the way there, to another policy, and
 // back.
 TEST(PortClassesSteps, AnInterruptedChangeIsContinuedToTheSameEnd)

@@ -74,6 +74,19 @@ TEST_F(RateLimitedSinkTest, EventsOfOneFormDoNotHideOneAnother)
     EXPECT_THAT(lines, ElementsAre("set", "changed", "set again"));
 }
 
+// Two repairs, the end of repairing, and the tries of three reloads after it.
+TEST_F(RateLimitedSinkTest, WhatIsTriedAFewTimesIsWrittenEachTime)
+{
+    const auto origin = LogOrigin::device("mlx5_0/1");
+    for (int round = 0; round < 8; ++round) {
+        sink.write({LogLevel::Error, {}, "refused", LogEvent::PortClassesRefused, origin, "{}: {}"});
+        clock.advance(std::chrono::seconds(5));
+    }
+    EXPECT_EQ(lines.size(), 8U);
+    sink.write({LogLevel::Error, {}, "refused", LogEvent::PortClassesRefused, origin, "{}: {}"});
+    EXPECT_EQ(lines.size(), 8U);
+}
+
 TEST_F(RateLimitedSinkTest, AUserWithOtherWordsEachTimeIsHeldBackToo)
 {
     for (int count = 0; count < 1000; ++count) {
