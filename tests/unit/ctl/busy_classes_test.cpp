@@ -15,6 +15,7 @@
 #include "tools/rdma-qosctl/rendering/world_json.h"
 #include "tools/rdma-qosctl/world/busy_rates.h"
 #include "tools/rdma-qosctl/world/level_classes.h"
+#include "tools/rdma-qosctl/world/mark_path.h"
 #include "tools/rdma-qosctl/world/why.h"
 
 namespace rdmaqos::ctl {
@@ -216,7 +217,8 @@ TEST(BusyClasses, WhyTellsWhichBoundComesFromWhichStage)
     EXPECT_EQ(leaf.stages[1].rate.kbps(), 33'500U);
     EXPECT_TRUE(leaf.stages[1].assumed);
     EXPECT_EQ(leaf.other_processes, 1U) << "the one of the other class does not compete here";
-    EXPECT_THAT(leaf.class_reason, HasSubstr("that of DSCP 26 of level heavy, whatever"));
+    EXPECT_THAT(leaf.class_reason,
+                HasSubstr("that of DSCP 26 of level heavy: what its queue pairs carry is not known"));
     WhyReport report;
     report.target = "1";
     report.sessions = answers;
@@ -270,6 +272,94 @@ TEST(BusyClasses, WhySaysWhatIsAssumedOfAClass)
     // It trusts VLAN tags, and class 0 has a maximum rate.
     world = world_of({"tc0=10,50Mbps"}, {{1, "heavy", 26}}, "per-process");
     EXPECT_THAT(leaf_of(answers, world, 1).class_reason, HasSubstr("ens1f0np0 goes by VLAN tags"));
+}
+
+// Queue pair 17 of process 1 is not marked, 18 of process 3 is; both are of level heavy.
+World half_marked()
+{
+    World world = world_of(marked({"tc0=10", "tc1=60", "tc2=30"}),
+                           {{1, "heavy", 26}, {3, "heavy", 26}, {2, "light", 10}}, "per-process");
+    take_marks({{.device = "mlx5_0/1", .number = 17, .dscp = std::uint8_t{0}},
+                {.device = "mlx5_0/1", .number = 18, .dscp = std::uint8_t{26}},
+                {.device = "mlx5_0/1", .number = 19}},
+               world);
+    return world;
+}
+
+TEST(BusyClasses, WhyComputesWithTheMarkThatIsKnown)
+{
+    World world = half_marked();
+    std::vector<WhySession> answers;
+    const WhyLeaf& unmarked = leaf_of(answers, world, 1);
+    EXPECT_EQ(unmarked.port_class, 0);
+    EXPECT_EQ(unmarked.own.kbps(), 10'000U);
+    EXPECT_EQ(unmarked.other_processes, 0U);
+    EXPECT_EQ(unmarked.stages.at(0).by, "traffic class 0");
+    EXPECT_EQ(unmarked.class_reason, "traffic class 0 is that of DSCP 0, which its queue pair carries; level heavy has "
+                                     "DSCP 26, of traffic class 1");
+    EXPECT_THAT(unmarked.advice, HasSubstr("mark its packets with DSCP 26 of level heavy"));
+    WhyReport report;
+    report.target = "1";
+    report.sessions = answers;
+    expect_golden("ctl/why-wrong-mark.txt", render_why(report, Colour::Off));
+    const WhyLeaf& right = leaf_of(answers, world, 3);
+    EXPECT_EQ(right.own.kbps(), 60'000U) << "process 1 takes nothing of its class";
+    EXPECT_EQ(right.class_reason, "traffic class 1 is that of DSCP 26, which its queue pair carries");
+    EXPECT_THAT(right.advice, Not(HasSubstr("mark its packets")));
+    EXPECT_THAT(leaf_of(answers, world, 2).class_reason,
+                HasSubstr("traffic class 2 is assumed, that of DSCP 10 of level light"));
+    // Nobody else sends: the class is what it is all the same, and to be blamed when others do.
+    world = half_marked();
+    world.sessions.resize(1);
+    for (auto& element : world.devices.front().tree) {
+        element.queue_pairs = element.path == "/heavy" ? 1 : 0;
+    }
+    EXPECT_THAT(leaf_of(answers, world, 1).advice, HasSubstr("mark its packets with DSCP 26"));
+}
+
+// One process, one leaf, two classes: an answer for each, in which nothing of its own counts as another's.
+TEST(BusyClasses, QueuePairsOfOneLeafThatCarryDifferentMarksAreToldApart)
+{
+    World world = world_of(marked({"tc0=10", "tc1=60", "tc2=30"}), {{1, "heavy", 26, 4}, {2, "light", 10}}, "shared");
+    take_marks({{.device = "mlx5_0/1", .number = 17, .dscp = std::uint8_t{0}},
+                {.device = "mlx5_0/1", .number = 18, .dscp = std::uint8_t{26}},
+                {.device = "mlx5_0/1", .number = 19, .dscp = std::uint8_t{26}}},
+               world);
+    const auto answers = explain_sessions(world, sessions_of(world, "1"));
+    ASSERT_EQ(answers.size(), 1U);
+    ASSERT_EQ(answers[0].leaves.size(), 2U);
+    const WhyLeaf& unmarked = answers[0].leaves[0];
+    EXPECT_THAT(unmarked.queue_pairs, testing::ElementsAre(17));
+    EXPECT_EQ(unmarked.port_class, 0);
+    EXPECT_EQ(unmarked.others_in_leaf, 0U);
+    const WhyLeaf& rest = answers[0].leaves[1];
+    EXPECT_THAT(rest.queue_pairs, testing::ElementsAre(18, 19, 20));
+    EXPECT_EQ(rest.others_in_leaf, 0U);
+    EXPECT_EQ(rest.class_reason,
+              "traffic class 1 is that of DSCP 26, which 2 of its 3 queue pairs carry; of the others "
+              "it is not known, and assumed");
+}
+
+// To raise the class alone would help nobody: what is below it has the same cap, of which the class's is made.
+TEST(BusyClasses, ACapOfAClassThatTheLevelHasTooIsRaisedThere)
+{
+    const auto cap = Bandwidth::from_mbps(25);
+    World world = world_of(marked({"tc1=70,25Mbps", "tc2=30"}), {{1, "heavy", 26, 1, cap}, {2, "light", 10}},
+                           "per-process");
+    std::vector<WhySession> answers;
+    EXPECT_EQ(leaf_of(answers, world, 1).advice, "raise `max-rate` of level heavy and reload; then set traffic class 1 "
+                                                 "by it, as `rdma-qosctl export dcb` prints");
+    auto& care = world.devices.front().port_classes.care.emplace();
+    care.keeping = PortKeeping::Kept;
+    EXPECT_EQ(leaf_of(answers, world, 1).advice,
+              "raise `max-rate` of level heavy and reload: the daemon then sets traffic class 1 by it");
+    world.devices.front().tree.at(1).max_rate = Bandwidth::from_mbps(40);
+    EXPECT_EQ(leaf_of(answers, world, 1).advice,
+              "raise the maximum rate of traffic class 1 of the port, which the daemon "
+              "sets by the policy (`rdma-qosctl plan` shows for which levels)");
+    care.keeping = PortKeeping::Stopped;
+    EXPECT_THAT(leaf_of(answers, world, 1).advice, HasSubstr("raise the maximum rate of traffic class 1 of the port "
+                                                             "(`rdma-qosctl export dcb` prints"));
 }
 
 TEST(BusyClasses, WhatIsOutsideTheTreeIsInAClassToo)

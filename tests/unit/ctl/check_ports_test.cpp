@@ -5,6 +5,7 @@
 
 #include "policy/load/policy_reader.h"
 #include "tests/support/golden.h"
+#include "tests/support/temp_dir.h"
 #include "tools/rdma-qosctl/offline/port_demands.h"
 #include "tools/rdma-qosctl/rendering/check.h"
 
@@ -51,6 +52,17 @@ CheckReport report_with_ports()
         {{"eth0", "congestion notifications of mlx5_0", "their DSCP cannot be read: only root may read it"}}};
     report.ports->interfaces.emplace_back("eth3");
     return report;
+}
+
+// No port is found there, which says nothing of the host.
+TEST(Check, SaysWhyNoPortCanBeFoundBelowARoot)
+{
+    const rdmaqos::test::TempDir root;
+    EXPECT_EQ(why_no_ports(root.path()), fmt::format("there is no {}/sys/class, where the kernel lists the ports of a "
+                                                     "host",
+                                                     root.path().string()));
+    std::filesystem::create_directories(root.path() / "sys/class");
+    EXPECT_EQ(why_no_ports(root.path()), "");
 }
 
 TEST(Check, ShowsHowThePortsOfTheHostAreSet)

@@ -14,6 +14,7 @@ namespace {
 using rdmaqos::test::expect_golden;
 using ::testing::EndsWith;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 constexpr const char* kPolicy = R"(version: 1
 qos-levels:
@@ -60,6 +61,21 @@ TEST(DcbExport, GivesNotificationsNoClassUnlessAsked)
     const PortExport exported = export_to(fresh_port(), "mlx5_core");
     EXPECT_THAT(to_script(exported), Not(HasSubstr("congestion notifications")));
     EXPECT_THAT(to_script(exported), HasSubstr(" 48:0 "));
+}
+
+// Who runs it would have it undone, and after the third time the daemon gives up the port.
+TEST(DcbExport, SaysSoWhereTheDaemonKeepsThePort)
+{
+    PortExport exported = export_to(fresh_port(), "mlx5_core");
+    EXPECT_THAT(to_script(exported), Not(HasSubstr("rdma-qosd")));
+    exported.is_kept = true;
+    EXPECT_THAT(
+        to_script(exported),
+        StartsWith("# ens1\n"
+                   "# rdma-qosd keeps the traffic classes of this port and puts back what others set, so do not "
+                   "run this:\n"
+                   "# `rdma-qosctl plan` shows what a reload of the daemon would set, and the reload sets it\n"
+                   "# class "));
 }
 
 TEST(DcbExport, HasNoCommandsForADriverThatItDoesNotKnow)

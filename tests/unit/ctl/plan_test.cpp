@@ -9,11 +9,14 @@
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/sample.h"
 #include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/world/reports.h"
 
 namespace rdmaqos::ctl {
 namespace {
 
 using rdmaqos::test::expect_golden;
+using testing::HasSubstr;
+using testing::Not;
 using namespace rdmaqos::ctl::test;
 
 constexpr std::uint64_t kGbps = 1'000'000;    // in kbit/s
@@ -156,6 +159,41 @@ TEST(Render, OfflinePlans)
     described.operations = {create};
     report.plans = {plan("default profile", described, {{"/bulk", {{}, gbps(100)}}})};
     expect_golden("ctl/plans-offline.txt", render_plans(report, false, Colour::Off));
+}
+
+std::string port_shown(const api::PortPlan& port)
+{
+    PlanReport report;
+    report.plans = {plan("mlx5_0/1", sample_plan(false), {})};
+    report.plans[0].port = port;
+    return render_plans(report, false, Colour::Off);
+}
+
+TEST(Plans, SayWhatTheStepsOfAPortAreFor)
+{
+    constexpr const char* kTable = "class  weight\n1      40 %\n";
+    constexpr const char* kPutBack =
+        "  the daemon would let them go; these steps put back what was there before it first "
+        "wrote:\n  divides the port\n";
+    const api::PortStep step{"divides the port", ""};
+    EXPECT_THAT(port_shown({"ens1", "", {step}, {}, {}}), HasSubstr(kPutBack));
+    EXPECT_THAT(port_shown({"ens1", kTable, {step}, {}, {}}), Not(HasSubstr("put back")));
+    EXPECT_THAT(port_shown({"ens1", kTable, {}, {}, {}}), HasSubstr("  no step: the port is so already\n"));
+    // As `status` says it: the tree divides the port, or the policy asks nothing that it can have.
+    const std::string left_alone = port_shown({"ens1", "", {}, {}, {}});
+    EXPECT_THAT(left_alone, HasSubstr("traffic classes of ens1:\n  no step: they would be left as they are\n"));
+    EXPECT_THAT(left_alone, Not(HasSubstr("so already")));
+}
+
+TEST(Plans, OfNoDeviceSayWhichTheDaemonDoesNotManage)
+{
+    EXPECT_EQ(nothing_planned({}, {}), "the policy is valid; the daemon has no device, so nothing would be done");
+    EXPECT_EQ(nothing_planned({{"mlx5_2/1", "released"}}, {}),
+              "the policy is valid; no device takes part, so nothing would be done");
+    EXPECT_EQ(nothing_planned({}, {{.device = "mlx5_0/1", .reason = "it is being opened"},
+                                   {.device = "mlx5_1/1", .reason = "no DEVX"}}),
+              "the policy is valid; the daemon manages no device just now, so nothing is known of what would be done: "
+              "mlx5_0/1: it is being opened; mlx5_1/1: no DEVX");
 }
 
 }    // namespace

@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/port_lint/lint.h"
+#include "tests/support/temp_dir.h"
 #include "tests/unit/ctl/sample.h"
+#include "tools/rdma-qosctl/offline/notifications.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
 #include "tools/rdma-qosctl/rendering/world_text.h"
@@ -64,6 +66,54 @@ TEST(PortClassesScreen, ALineForEachLevelWithADscp)
     EXPECT_THAT(text, Not(HasSubstr("bulk"))) << "it has no DSCP";
 }
 
+TEST(PortClassesScreen, TheClassOfCongestionNotificationsWhereTheirDscpIsKnown)
+{
+    dcb::PortSettings settings = some_settings();
+    settings.apps.push_back({dcb::Selector::Dscp, 48, 7});
+    settings.ets->traffic_class[2] = {dcb::Selection::Strict, 0, Bandwidth::from_gbps(1)};
+    World world = world_with(settings);
+    EXPECT_THAT(shown(world), Not(HasSubstr("notifications")));
+    world.devices.front().cnp_dscp = 48;
+    EXPECT_THAT(shown(world), ContainsRegex("congestion notifications. +48 +7 +2 +strict, at most 1 Gbit/s +no"));
+    Json json = Json::object();
+    set_port_classes(json, world.devices.front(), world.manager.levels);
+    EXPECT_EQ(json.at("port-classes").at("notifications"), Json::parse(R"({"dscp": 48, "priority": 7, "class": 2})"));
+}
+
+// What the driver says is before what the daemon's settings say; of ports that are not read, nothing is asked.
+TEST(PortClassesScreen, TheDscpOfNotificationsIsThatOfTheDriverOrOfTheSettings)
+{
+    const rdmaqos::test::TempDir root;
+    World world = world_with(some_settings());
+    DeviceView& device = world.devices.front();
+    const auto found = [&] {
+        device.cnp_dscp.reset();
+        find_notifications(world, root.path().string(), root.path());
+        EXPECT_FALSE(world.devices.back().cnp_dscp);
+        return device.cnp_dscp;
+    };
+    EXPECT_EQ(found(), std::nullopt);
+    root.write("etc/rdma-qos/rdma-qosd.yaml", "version: 1\ncnp-dscp: 40\n");
+    root.write("sys/class/net/" + device.netdev + "/ecn/roce_np/cnp_dscp", "48\n");
+    EXPECT_EQ(found(), 40) << "a simulated device has no such file";
+    device.driver = "mlx5";
+    EXPECT_EQ(found(), 48);
+}
+
+// Whoever reads that nothing is wrong must know what that is not about.
+TEST(PortClassesScreen, StatusSaysThatTheyAreNotLookedAt)
+{
+    World world = sample_world();
+    EXPECT_THAT(render_status(world, {}, Colour::Off), Not(HasSubstr("not checked")));
+    world.devices.front().port_classes.state = "off";
+    const std::string text = render_status(world, {}, Colour::Off);
+    EXPECT_THAT(text, HasSubstr("nothing is wrong in what could be checked\n"
+                                "  not checked: traffic classes of ports, which the daemon does not read "
+                                "(`port-classes: off` in rdma-qosd.yaml): `rdma-qosctl check --host` reads them\n"));
+    world.devices.front().link_layer = "InfiniBand";
+    EXPECT_THAT(render_status(world, {}, Colour::Off), Not(HasSubstr("not checked"))) << "it has none";
+}
+
 TEST(PortClassesScreen, IsPartOfStatusAndOfTheDevice)
 {
     const World world = world_with(some_settings());
@@ -101,6 +151,33 @@ TEST(PortClassesScreen, SharesInOneClassAreWorthKnowingWithoutACommonTree)
     EXPECT_TRUE(names_shared_class());
     device.attach_mode = "shared";
     EXPECT_FALSE(names_shared_class());
+}
+
+// Whoever has set them: what the tree does not divide between processes, they do.
+TEST(PortClassesScreen, WhatDividesBetweenProcessesIsSaidWhereTheTreeDoesNot)
+{
+    World world = world_with(some_settings());
+    DeviceView& device = world.devices.front();
+    const auto said = [&world] {
+        const auto problems = find_problems(world);
+        EXPECT_EQ(problems.size(), 1U);
+        return problems.at(0).what;
+    };
+    device.attach_mode = "per-process";
+    EXPECT_EQ(said(), "mlx5_0/1 attaches per process: the tree does not enforce weights between processes; between its "
+                      "traffic classes, ens1f0np0 divides the link as it is set");
+    device.attach_mode = "none";
+    EXPECT_EQ(said(), "mlx5_0/1 cannot attach queue pairs: the tree enforces no class; between its traffic classes, "
+                      "ens1f0np0 divides the link as it is set");
+    device.port_classes.care.emplace().keeping = PortKeeping::Kept;
+    EXPECT_THAT(said(), HasSubstr("shares and caps hold between the traffic classes of ens1f0np0"));
+    device.port_classes.care.reset();
+    dcb::PortSettings settings = some_settings();
+    settings.ets->class_of_priority = {};
+    api::set_settings(device.port_classes = {.state = std::string(api::kPortRead), .netdev = "ens1f0np0"}, settings);
+    EXPECT_EQ(said(), "mlx5_0/1 cannot attach queue pairs: no class is enforced") << "all is in one class";
+    device.attach_mode = "per-process";
+    EXPECT_EQ(said(), "mlx5_0/1 attaches per process: weights between processes are not enforced");
 }
 
 // `check --host` reads ports without the daemon, which undoes what others set in classes that it keeps.

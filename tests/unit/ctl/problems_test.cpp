@@ -143,6 +143,30 @@ TEST(Problems, ClassesThatTheDaemonKeepsAreNobodyElses)
     EXPECT_EQ(find_problems(world).size(), 2U);
 }
 
+// Without one tree for all, and where there is none, they are what divides the port.
+TEST(Problems, ClassesOfAPortAreInTheWayOfOneTreeForAllOnly)
+{
+    World world = sample_world();
+    DeviceView& device = world.devices[0];
+    device.shapers = {{"ETS divides ens1", "dcb ets show dev ens1", true}};
+    const auto is_told = [&world] {
+        return std::ranges::any_of(find_problems(world), [](const Problem& problem) {
+            return problem.what.find("ETS divides ens1") != std::string::npos;
+        });
+    };
+    EXPECT_TRUE(is_told());
+    for (const char* mode : {"per-process", "none"}) {
+        device.attach_mode = mode;
+        EXPECT_FALSE(is_told()) << mode;
+    }
+    device.attach_mode = "shared";
+    device.state = "disabled";
+    EXPECT_FALSE(is_told());
+    device.state = "ready";
+    device.tree.clear();
+    EXPECT_FALSE(is_told());
+}
+
 // A level without a place in the tree enforces nothing, and need not.
 TEST(Problems, QueuePairsOfUnscheduledLevelsAreNoProblem)
 {

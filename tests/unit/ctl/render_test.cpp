@@ -472,5 +472,71 @@ TEST(Render, SignalsAsSentences)
         << "by the name that people know, not by its path";
 }
 
+// What of it the sentences are made of.
+bus::Dict as_it_travels(const api::Port& port)
+{
+    bus::Dict result = dict({{"state", port.state}, {"reason", port.reason}, {"netdev", port.netdev}});
+    if (port.read_at) {
+        result.set("read-at", *port.read_at);
+    }
+    if (const auto& change = port.last_change) {
+        result.set("last-change", dict({{"at", change->at}, {"by", change->by}}));
+    }
+    if (const auto& care = port.care) {
+        bus::Dict management = dict(
+            {{"state", std::string(to_string(care->keeping))}, {"reason", care->reason}, {"repairs", care->repairs}});
+        if (const auto& drift = care->drift) {
+            management.set("drift", dict({{"at", drift->at}, {"by", drift->by}, {"what", drift->what}}));
+        }
+        result.set("management", std::move(management));
+    }
+    return result;
+}
+
+TEST(Render, AChangeOfTrafficClassesIsSaidInWords)
+{
+    const std::string path = "/org/rdmaqos1/device/mlx5_0";
+    Narrator narrator([](const std::string&, const char*) {
+        return std::optional(dict({{"Name", "mlx5_0"}, {"Port", 1U}}));
+    });
+    api::Port port{.state = std::string(api::kPortRead), .netdev = "ens1"};
+    const auto said = [&] {
+        return narrator.sentence(
+            {path,
+             "org.freedesktop.DBus.Properties",
+             "PropertiesChanged",
+             {"org.rdmaqos1.Device", dict({{"PortClasses", as_it_travels(port)}}), std::vector<std::string>{}}});
+    };
+    port.last_change = {1, "the tool dcb"};
+    EXPECT_EQ(said(), "mlx5_0/1: traffic classes of ens1 changed, by the tool dcb");
+    port.read_at = 17;
+    EXPECT_EQ(said(), "") << "read again, as before";
+    port.last_change = {2, "the tool dcb"};
+    EXPECT_EQ(said(), "mlx5_0/1: traffic classes of ens1 changed, by the tool dcb");
+    api::PortCare& care = port.care.emplace();
+    care.keeping = PortKeeping::Kept;
+    EXPECT_EQ(said(), "mlx5_0/1: traffic classes of ens1: set as the policy asks");
+    care.keeping = PortKeeping::Pending;
+    EXPECT_EQ(said(), "mlx5_0/1: traffic classes of ens1: being set");
+    care.keeping = PortKeeping::Kept;
+    care.repairs = 1;
+    care.drift = {3, "the tool dcb", "caps class 1 at 15 Gbit/s"};
+    EXPECT_EQ(said(),
+              "mlx5_0/1: traffic classes of ens1: set as the policy asks; what the tool dcb wrote was put back: "
+              "caps class 1 at 15 Gbit/s");
+    care.repairs = 2;
+    EXPECT_EQ(said(), "mlx5_0/1: traffic classes of ens1: what the tool dcb wrote was put back: caps class 1 at 15 "
+                      "Gbit/s");
+    care.keeping = PortKeeping::Stopped;
+    care.reason = "others write, too";
+    EXPECT_EQ(said(), "mlx5_0/1: traffic classes of ens1: not set any more: others write, too");
+    port.care.reset();
+    EXPECT_EQ(said(), "mlx5_0/1: traffic classes of ens1: not set by the daemon any more");
+    port.state = "failed";
+    port.reason = "no answer";
+    EXPECT_EQ(said(), "mlx5_0/1: traffic classes of ens1 cannot be read: no answer");
+    EXPECT_EQ(said(), "");
+}
+
 }    // namespace
 }    // namespace rdmaqos::ctl

@@ -38,7 +38,7 @@ PortExport export_port(const Policy& policy, const Settings& settings, const Dev
         options.link_speed = device.link_speed;
     }
     options.cnp_dscp = settings.cnp_dscp;
-    PortExport port{device.netdev, before, {}, {}};
+    PortExport port{device.netdev, before, {}, {}, false};
     port.plan = port_classes::plan(port_class_requests(policy, device, options.link_speed), before, rules, options);
     port.steps = port_classes::difference(before, port.plan.wanted, rules);
     return port;
@@ -47,6 +47,12 @@ PortExport export_port(const Policy& policy, const Settings& settings, const Dev
 std::string to_script(const PortExport& port)
 {
     std::string text = fmt::format("# {}\n", port.interface);
+    if (port.is_kept) {
+        text += commented(
+            "rdma-qosd keeps the traffic classes of this port and puts back what others set, so do not run "
+            "this:\n`rdma-qosctl plan` shows what a reload of the daemon would set, and the reload sets "
+            "it");
+    }
     text += commented(port_classes::render_classes(port.before, port.plan));
     for (const Finding& finding : port.plan.findings) {
         text += commented(to_string(finding));

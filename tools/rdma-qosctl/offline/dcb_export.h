@@ -18,6 +18,7 @@ struct PortExport {
     dcb::PortSettings before;
     port_classes::Plan plan;
     std::vector<port_classes::Step> steps;    // none: the port is as planned
+    bool is_kept = false;                     // a running daemon sets these classes, and sets them again
 };
 
 // `driver`: of the interface, "mlx5_core".

@@ -2,12 +2,24 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "lib/tree/class_requests.h"
 #include "lib/tree/compile.h"
 #include "policy/model/lower.h"
 #include "policy/model/port_class_requests.h"
 
 namespace rdmaqos::ctl {
+
+std::string why_no_ports(const std::filesystem::path& root)
+{
+    const auto classes = root / "sys/class";
+    std::error_code error;
+    if (std::filesystem::is_directory(classes, error)) {
+        return "";
+    }
+    return fmt::format("there is no {}, where the kernel lists the ports of a host", classes.string());
+}
 
 DeviceNames names_of_port(const port_lint::FoundPort& port)
 {

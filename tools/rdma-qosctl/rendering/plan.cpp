@@ -397,7 +397,16 @@ std::string render_port(const api::PortPlan& port, const Screen& screen)
 {
     std::string text = fmt::format("traffic classes of {}:\n", printable(port.netdev));
     text += port.classes.empty() ? "" : tree_on(screen, port.classes);
-    text += port.steps.empty() ? "  no step: the port is so already\n" : "";
+    // Without a table, the daemon would set no classes there.
+    if (port.classes.empty() && !port.steps.empty()) {
+        text += fmt::format("  {}\n", sentence_on(screen, 2, 4,
+                                                  "the daemon would let them go; these steps put back what was there "
+                                                  "before it first wrote:"));
+    }
+    if (port.steps.empty()) {
+        text += port.classes.empty() ? "  no step: they would be left as they are\n"
+                                     : "  no step: the port is so already\n";
+    }
     for (const auto& step : port.steps) {
         const std::string words = printable(
             step.disruption.empty() ? step.words : fmt::format("{}; this {}", step.words, step.disruption));

@@ -1,6 +1,7 @@
 #include "tools/rdma-qosctl/rendering/port_classes.h"
 
 #include <chrono>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -32,8 +33,51 @@ std::string heading(const api::Port& port)
     return text;
 }
 
-// What the daemon does about them.
+// How it stands with them, and what others have written.
 std::string management(const std::string& netdev, const api::PortCare& care)
+{
+    std::string text = keeping_in_words(netdev, care);
+    if (care.repairs > 0) {
+        text += fmt::format("; what others wrote was put back {}", counted(care.repairs, "time"));
+    }
+    if (care.drift && care.keeping != PortKeeping::Stopped) {
+        text += fmt::format("; last changed by others {}, by {}: {}",
+                            utc_text(std::chrono::sys_seconds{std::chrono::seconds(care.drift->at)}), care.drift->by,
+                            care.drift->what);
+    }
+    return text;
+}
+
+// Empty: the daemon does about them what it did, or nothing.
+std::string change_of_care(const std::optional<api::Port>& before, const api::Port& now)
+{
+    if (!now.care) {
+        return before && before->care ? fmt::format("traffic classes of {}: not set by the daemon any more", now.netdev)
+                                      : "";
+    }
+    const api::PortCare& care = *now.care;
+    if (!before || !before->care) {
+        return management(now.netdev, care);
+    }
+    const bool is_repaired = care.repairs > before->care->repairs && care.drift;
+    const std::string repair = is_repaired
+                                   ? fmt::format("what {} wrote was put back: {}", care.drift->by, care.drift->what)
+                                   : "";
+    if (care.keeping != before->care->keeping || care.reason != before->care->reason) {
+        return fmt::format("{}{}{}", keeping_in_words(now.netdev, care), is_repaired ? "; " : "", repair);
+    }
+    return is_repaired ? fmt::format("traffic classes of {}: {}", now.netdev, repair) : "";
+}
+
+bool are_set_alike(const api::Port& a, const api::Port& b)
+{
+    return api::settings_of(a) == api::settings_of(b) && a.last_change.has_value() == b.last_change.has_value() &&
+           (!a.last_change || a.last_change->at == b.last_change->at);
+}
+
+}    // namespace
+
+std::string keeping_in_words(const std::string& netdev, const api::PortCare& care)
 {
     const auto because = [&](std::string_view what) {
         return fmt::format("traffic classes of {}: {}{}{}", netdev, what, care.reason.empty() ? "" : ": ", care.reason);
@@ -62,18 +106,26 @@ std::string management(const std::string& netdev, const api::PortCare& care)
         text = because("kept in a way that this version does not know");
         break;
     }
-    if (care.repairs > 0) {
-        text += fmt::format("; what others wrote was put back {}", counted(care.repairs, "time"));
-    }
-    if (care.drift && care.keeping != PortKeeping::Stopped) {
-        text += fmt::format(", last {} by {}: {}",
-                            utc_text(std::chrono::sys_seconds{std::chrono::seconds(care.drift->at)}), care.drift->by,
-                            care.drift->what);
-    }
     return text;
 }
 
-}    // namespace
+std::string change_in_words(const std::optional<api::Port>& before, const api::Port& now)
+{
+    if (std::string care = change_of_care(before, now); !care.empty()) {
+        return care;
+    }
+    const bool had_state = before && before->state == now.state && before->reason == now.reason;
+    const std::string of = fmt::format("traffic classes of {}", now.netdev);
+    if (now.state != api::kPortRead) {
+        return had_state               ? ""
+               : now.state == "failed" ? fmt::format("{} cannot be read: {}", of, now.reason)
+                                       : fmt::format("{}: {}", now.netdev.empty() ? "traffic classes" : of, now.state);
+    }
+    if (had_state && are_set_alike(*before, now)) {
+        return "";
+    }
+    return fmt::format("{} changed{}", of, now.last_change ? fmt::format(", by {}", now.last_change->by) : "");
+}
 
 std::string render_port_classes(const DeviceView& device, const std::vector<api::Level>& levels, const Screen& screen)
 {
@@ -99,10 +151,15 @@ std::string render_port_classes(const DeviceView& device, const std::vector<api:
                  {"CLASS", Align::Right},
                  {"GETS"},
                  {"LOSSLESS"}});
+    const auto add = [&table](const std::string& name, const PortLevel& row) {
+        table.add({name, std::to_string(row.dscp), std::to_string(row.priority), std::to_string(row.traffic_class),
+                   in_words(row.scheduling), std::string(word_of(row.lossless))});
+    };
+    if (const auto notifications = port_level_of_notifications(device)) {
+        add("(congestion notifications)", *notifications);
+    }
     for (const auto& row : rows) {
-        table.add({row.level.empty() ? "(all others)" : row.level, std::to_string(row.dscp),
-                   std::to_string(row.priority), std::to_string(row.traffic_class), in_words(row.scheduling),
-                   std::string(word_of(row.lossless))});
+        add(row.level.empty() ? "(all others)" : row.level, row);
     }
     return sentence_on(screen, 0, 2, printable(heading(port))) + "\n" + table.render(screen) + rest;
 }
@@ -123,6 +180,11 @@ void set_port_classes(Json& of_device, const DeviceView& device, const std::vect
             entry["class"] = row.traffic_class;
             json["levels"].push_back(std::move(entry));
         }
+    }
+    if (const auto notifications = port_level_of_notifications(device)) {
+        json["notifications"] = {{"dscp", notifications->dscp},
+                                 {"priority", notifications->priority},
+                                 {"class", notifications->traffic_class}};
     }
     of_device["port-classes"] = std::move(json);
 }

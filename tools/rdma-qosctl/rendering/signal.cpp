@@ -11,6 +11,7 @@
 #include "lib/base/text.h"
 #include "lib/bus/device_path.h"
 #include "lib/bus/names.h"
+#include "tools/rdma-qosctl/rendering/port_classes.h"
 #include "tools/rdma-qosctl/rendering/world_text.h"
 #include "tools/rdma-qosctl/world/online.h"
 
@@ -228,12 +229,26 @@ std::string Narrator::came(const std::string& path)
            (has_grant ? ": " + grant_in_words(session->grant) : "");
 }
 
+std::string Narrator::changed_port(const std::string& path, const bus::Dict& port)
+{
+    auto now = api::read<api::Port>(port);
+    const auto known = ports_.find(path);
+    std::string words = change_in_words(known == ports_.end() ? std::nullopt : std::optional(known->second), now);
+    ports_.insert_or_assign(path, std::move(now));
+    return words;
+}
+
 std::string Narrator::changed(const bus::Signal& signal)
 {
     Changed properties = changed_properties(signal);
     std::vector<std::string> facts;
     if (const auto state = properties.find("State"); is_session(signal.path) && state != properties.end()) {
         facts.push_back(take(properties, "State").value_or("changed"));
+    }
+    if (const auto* port = take_value<bus::Dict>(properties, "PortClasses")) {
+        if (std::string words = changed_port(signal.path, *port); !words.empty()) {
+            facts.push_back(std::move(words));
+        }
     }
     for (auto& fact : facts_of(properties)) {
         facts.push_back(std::move(fact));
@@ -268,6 +283,7 @@ std::string Narrator::sentence(const bus::Signal& signal)
         const std::string path = path_argument(signal, 0);
         text = fmt::format("{} {}", name_of(path), is_session(path) ? "ended" : "is not managed any more");
         names_.erase(path);
+        ports_.erase(path);
     } else if (signal.member == "PropertiesChanged") {
         text = changed(signal);
     } else {

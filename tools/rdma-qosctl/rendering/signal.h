@@ -37,10 +37,13 @@ private:
     std::optional<DeviceView> ask_device(const std::string& path);
     std::string came(const std::string& path);
     std::string changed(const bus::Signal& signal);
+    // Of the traffic classes of a device's port, in words; empty: nothing that people would see.
+    std::string changed_port(const std::string& path, const bus::Dict& port);
 
     LookUp look_up_;
     UserNames users_;
     std::map<std::string, std::string> names_;    // by object path
+    std::map<std::string, api::Port> ports_;      // likewise, as the last signal said
 };
 
 // What a sentence of a time looks like.

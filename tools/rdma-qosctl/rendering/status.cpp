@@ -158,6 +158,22 @@ std::string render_unchecked(const std::vector<port_lint::Unchecked>& unchecked,
                                          screen, 2);
 }
 
+// Of which devices the daemon reads no traffic classes, because it is told so.
+bool are_classes_off(const World& world)
+{
+    return std::ranges::any_of(world.devices, [](const DeviceView& device) {
+        return device.port_classes.state == "off" && device.link_layer != "InfiniBand";
+    });
+}
+
+std::string render_classes_off(const Screen& screen)
+{
+    return labelled("not checked:", Style::Faint,
+                    "traffic classes of ports, which the daemon does not read (`port-classes: off` in rdma-qosd.yaml): "
+                    "`rdma-qosctl check --host` reads them",
+                    screen, 2);
+}
+
 std::string render_problems(const std::vector<Problem>& problems, bool is_all_checked, const Screen& screen)
 {
     const std::string nothing = styled(
@@ -255,7 +271,9 @@ std::string render_status(const World& world, const std::vector<Problem>& proble
     for (const auto& failure : host.failures) {
         text += fmt::format("{}\n\n", sentence_on(screen, 0, 2, printable(failure)));
     }
-    text += render_problems(problems, world.unchecked.empty(), screen);
+    const bool is_off = are_classes_off(world);
+    text += render_problems(problems, world.unchecked.empty() && !is_off, screen);
+    text += is_off ? render_classes_off(screen) : "";
     text += render_unchecked(world.unchecked, screen);
     return text;
 }

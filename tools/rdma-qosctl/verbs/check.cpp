@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -170,38 +171,41 @@ void append_new(std::vector<std::string>& notes, const std::vector<std::string>&
     }
 }
 
+struct DaemonsDevices {
+    std::vector<DeviceView> devices;    // as the daemon says
+    std::string unasked;                // why it was not asked, though it may run; empty: it was
+};
+
 // What is asked of all ports alike.
 struct PortQuestion {
     std::string root;    // "/"
     std::vector<port_lint::OtherEnd> other_ends;
     std::chrono::seconds watch{};
-    std::vector<DeviceView> devices;    // as the daemon says, which may keep what others should leave alone
-    std::string unasked;                // why it was not asked, though it may run; empty: it was
+    std::function<DaemonsDevices()> ask_daemon;    // which may keep what others should leave alone
 };
 
-void ask_daemon(const Context& context, const CheckOptions& options, PortQuestion& question)
+DaemonsDevices ask_daemon(const Context& context, const CheckOptions& options)
 {
     if (options.offline) {
-        question.unasked = "the daemon is not asked (--offline)";
-        return;
+        return {{}, "the daemon is not asked (--offline)"};
     }
     auto client = connect(context);
     if (!client) {
-        question.unasked = client.error().code == ErrorCode::NoDaemon ? "" : to_string(client.error());
-        return;
+        return {{}, client.error().code == ErrorCode::NoDaemon ? "" : to_string(client.error())};
     }
     auto world = fetch_devices(*client);
     if (!world) {
-        question.unasked = world.error().code == ErrorCode::NoDaemon ? "" : to_string(world.error());
-        return;
+        return {{}, world.error().code == ErrorCode::NoDaemon ? "" : to_string(world.error())};
     }
-    question.devices = std::move(world->devices);
+    return {std::move(world->devices), ""};
 }
 
 Result<PortQuestion> question_of(const Context& context, const CheckOptions& options)
 {
-    PortQuestion question{context.root.empty() ? "/" : context.root, {}, std::chrono::seconds(options.watch), {}, {}};
-    ask_daemon(context, options, question);
+    PortQuestion question{context.root.empty() ? "/" : context.root,
+                          {},
+                          std::chrono::seconds(options.watch),
+                          [&context, &options] { return ask_daemon(context, options); }};
     for (const std::string& file : options.peers) {
         const std::string text = TRY(read_regular_file(file, kLargestOtherEnd));
         for (auto& end : TRY(other_ends_of(text, file))) {
@@ -263,6 +267,7 @@ CheckedPorts check_ports(const Policy& policy, const Matcher& matcher, const Por
     std::vector<std::string> unseen;
     const auto loaded = loaded_protocols(question.root);
     const auto rewrites = watched_ports(question, checked);
+    const DaemonsDevices daemon = question.ask_daemon();    // after the watch: it may have given up a port meanwhile
     dcb::KernelTransport kernel;
     for (auto& found : port_lint::find_ports(question.root)) {
         port_lint::Interface& port = found.interface;
@@ -275,7 +280,7 @@ CheckedPorts check_ports(const Policy& policy, const Matcher& matcher, const Por
         port.rdma.sent = port_lint::sent_bytes(port_bytes::read_counters(port.name));
         const DeviceNames names = names_of_port(found);
         set_demands(port, policy, names);
-        take_from_daemon(port, question.devices);
+        take_from_daemon(port, daemon.devices);
         Request from_here;
         from_here.device = names;
         const auto traffic = kernel_traffic(matcher, from_here, loaded);
@@ -289,16 +294,19 @@ CheckedPorts check_ports(const Policy& policy, const Matcher& matcher, const Por
         checked.interfaces.push_back(port.name);
         host.push_back(std::move(port));
     }
+    if (std::string why = why_no_ports(question.root); !why.empty()) {
+        checked.notes.push_back(std::move(why));
+    }
     for (const std::string& port : port_lint::find_ports_without_interface(question.root)) {
         checked.notes.push_back(fmt::format(
             "{}: its network interface is not to be seen here: in another network namespace, or without an address",
             port));
     }
-    if (!host.empty() && !question.unasked.empty()) {
+    if (!host.empty() && !daemon.unasked.empty()) {
         checked.notes.push_back(
             fmt::format("it is not known whether the daemon keeps traffic classes of these ports, and would undo what "
                         "is changed there: {}",
-                        question.unasked));
+                        daemon.unasked));
     }
     add_infiniband_ports(policy, question.root, host, checked);
     checked.findings = port_lint::lint(host);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/try.h"
+#include "tools/rdma-qosctl/offline/notifications.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
@@ -26,7 +27,8 @@ void add_options(CLI::App& command, DevicesOptions& options)
 
 Result<ExitStatus> devices(const Context& context, const DevicesOptions& options)
 {
-    const auto chosen = TRY(fetch_chosen(context, options.device));
+    auto chosen = TRY(fetch_chosen(context, options.device));
+    find_notifications(chosen.world, context.root);
     const bool all = options.device.empty();
     if (context.json) {
         print(

@@ -25,6 +25,8 @@
 #include "tools/rdma-qosctl/offline/vl_arbitration.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/world/port_levels.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -143,10 +145,27 @@ void add_options(CLI::App& command, ExportDcbOptions& options)
     command.add_option("--interface", options.interface, "Only of this network interface")->type_name("NAME");
 }
 
-std::string no_port(const std::string& interface)
+std::string no_port(const std::string& root, const std::string& interface)
 {
+    if (std::string why = why_no_ports(root); !why.empty()) {
+        return why;
+    }
     return interface.empty() ? "this host has no RoCE port"
                              : fmt::format("{} is no RoCE port of this host; see `rdma link`", interface);
+}
+
+// Empty: no daemon runs, or it does not answer.
+std::vector<DeviceView> devices_of_daemon(const Context& context)
+{
+    auto client = connect(context);
+    auto world = client ? fetch_devices(*client) : Result<World>(fail(client.error()));
+    return world ? std::move(world->devices) : std::vector<DeviceView>();
+}
+
+bool is_kept(port_lint::Interface port, const std::vector<DeviceView>& devices)
+{
+    take_from_daemon(port, devices);
+    return port.is_kept;
 }
 
 Result<ExitStatus> export_dcb(const Context& context, const ExportDcbOptions& options)
@@ -157,7 +176,9 @@ Result<ExitStatus> export_dcb(const Context& context, const ExportDcbOptions& op
     Json ports = Json::array();
     std::string text;
     std::vector<std::string> unread;
-    for (const port_lint::FoundPort& found : port_lint::find_ports(context.root.empty() ? "/" : context.root)) {
+    const std::string root = context.root.empty() ? "/" : context.root;
+    const auto devices = devices_of_daemon(context);
+    for (const port_lint::FoundPort& found : port_lint::find_ports(root)) {
         const port_lint::Interface& port = found.interface;
         if (!options.interface.empty() && port.name != options.interface) {
             continue;
@@ -167,8 +188,9 @@ Result<ExitStatus> export_dcb(const Context& context, const ExportDcbOptions& op
             unread.push_back(fmt::format("{}: {}", port.name, to_string(before.error())));
             continue;
         }
-        const PortExport exported = export_port(*policy, settings.value ? *settings.value : Settings{},
-                                                names_of_port(found), port.driver, *before);
+        PortExport exported = export_port(*policy, settings.value ? *settings.value : Settings{}, names_of_port(found),
+                                          port.driver, *before);
+        exported.is_kept = is_kept(port, devices);
         text += (text.empty() ? "" : "\n") + to_script(exported);
         ports.push_back({{"interface", port.name},
                          {"commands", port_classes::dcb_commands(port.name, exported.steps)},
@@ -176,7 +198,7 @@ Result<ExitStatus> export_dcb(const Context& context, const ExportDcbOptions& op
     }
     if (ports.empty()) {
         return fail(ErrorCode::UnknownDevice,
-                    unread.empty() ? no_port(options.interface) : fmt::format("{}", fmt::join(unread, "; ")));
+                    unread.empty() ? no_port(root, options.interface) : fmt::format("{}", fmt::join(unread, "; ")));
     }
     for (const std::string& why : unread) {
         text += "\n# " + why + "\n";

@@ -93,8 +93,9 @@ Result<PlanReport> plan_online(bus::Client& client, const PolicyFiles& files, co
     }
     report.note = fmt::format("what a reload with {} would do, by the running daemon:", names_of(files));
     if (report.plans.empty()) {
-        report.note = fmt::format("the policy is valid; {}, so nothing would be done",
-                                  report.left_out.empty() ? "the daemon has no device" : "no device takes part");
+        const auto manager = fetch_manager(client);
+        report.note = nothing_planned(report.left_out,
+                                      manager ? manager->refused_devices : std::vector<api::RefusedDevice>());
     }
     return report;
 }

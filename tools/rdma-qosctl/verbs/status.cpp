@@ -19,6 +19,7 @@
 #include "lib/shapers/shapers.h"
 #include "policy/load/host_files.h"
 #include "tools/rdma-qosctl/offline/files.h"
+#include "tools/rdma-qosctl/offline/notifications.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
@@ -94,6 +95,7 @@ Result<ExitStatus> status(const Context& context, const StatusOptions& options)
     world.marks = fetch_marks(client);
     world.files = files_on_disk(context.root);
     find_other_shapers(world);
+    find_notifications(world, context.root);
     lint_ports(world, "/");
     const auto problems = find_problems(world);
     print(context.json ? to_text(status_json(world, problems)) : render_status(world, problems, context.screen));

@@ -17,12 +17,13 @@
 
 #include "lib/base/text.h"
 #include "lib/base/try.h"
-#include "lib/port_lint/rdma_facts.h"
+#include "tools/rdma-qosctl/offline/notifications.h"
 #include "tools/rdma-qosctl/offline/offline_world.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/why.h"
 #include "tools/rdma-qosctl/world/host.h"
+#include "tools/rdma-qosctl/world/level_classes.h"
 #include "tools/rdma-qosctl/world/mark_path.h"
 #include "tools/rdma-qosctl/world/marks.h"
 #include "tools/rdma-qosctl/world/not_adopted.h"
@@ -205,51 +206,61 @@ std::vector<api::HostQueuePair> others_outside(bus::Client& client, const World&
     return others;
 }
 
-// The DSCPs of congestion notifications, as far as this host's files tell; simulated devices have none.
 std::map<std::string, std::uint8_t> notifications_of(const World& world)
 {
     std::map<std::string, std::uint8_t> dscps;
     for (const auto& device : world.devices) {
-        if (device.driver == "mlx5" && !device.netdev.empty()) {
-            const auto facts = port_lint::read_rdma_facts("/", device.name, device.port, device.netdev,
-                                                          device.pci_address);
-            if (facts.notifications.dscp) {
-                dscps.emplace(device.key(), *facts.notifications.dscp);
-            }
+        if (device.cnp_dscp) {
+            dscps.emplace(device.key(), *device.cnp_dscp);
         }
     }
     return dscps;
 }
 
-// What their packets carry, and where in the port that leads.
-std::vector<MarkPath> marks_of(bus::Client& client, const World& world, const std::vector<const SessionView*>& sessions)
+// Queue pairs with what their packets carry: those of these sessions, and of all others, too, where they may be in one
+// traffic class of a port with them. Empty: no level in use has a DSCP.
+std::vector<api::HostQueuePair> fetch_marked(bus::Client& client, const World& world,
+                                             const std::vector<const SessionView*>& sessions)
 {
-    if (fetch_marks(client).empty()) {    // which has the daemon ask its devices
+    if (sessions.empty() || fetch_marks(client).empty()) {    // which has the daemon ask its devices
         return {};
     }
     HostFilter filter;
-    std::set<std::uint64_t> ids;
     std::set<std::uint64_t> processes;
     for (const auto* session : sessions) {
-        ids.insert(session->id);
         processes.insert(session->owner.pid);
     }
-    if (processes.size() == 1) {
+    const bool has_classes = std::ranges::any_of(
+        world.devices, [](const DeviceView& device) { return divides(port_that_divides(device)); });
+    if (processes.size() == 1 && !has_classes) {
         filter.pid = static_cast<std::uint32_t>(*processes.begin());
     }
-    auto queue_pairs = fetch_host_queue_pairs(client, filter).value_or(std::vector<api::HostQueuePair>());
+    return fetch_host_queue_pairs(client, filter).value_or(std::vector<api::HostQueuePair>());
+}
+
+// What the packets of these sessions carry, and where in the port that leads.
+std::vector<MarkPath> marks_of(const World& world, const std::vector<const SessionView*>& sessions,
+                               std::vector<api::HostQueuePair> queue_pairs)
+{
+    std::set<std::uint64_t> ids;
+    for (const auto* session : sessions) {
+        ids.insert(session->id);
+    }
     std::erase_if(queue_pairs,
                   [&](const api::HostQueuePair& each) { return !each.session || !ids.contains(*each.session); });
-    return trace_marks(world, queue_pairs, notifications_of(world));
+    return queue_pairs.empty() ? std::vector<MarkPath>() : trace_marks(world, queue_pairs, notifications_of(world));
 }
 
 Result<ExitStatus> why(const Context& context, const WhyOptions& options)
 {
     auto client = TRY(connect(context));
-    const auto world = TRY(fetch_world(client));
+    auto world = TRY(fetch_world(client));
     Result<WhyReport> report = WhyReport{};
     report->target = options.target;
     const auto sessions = sessions_of(world, options.target);
+    auto marked = fetch_marked(client, world, sessions);
+    take_marks(marked, world);
+    find_notifications(world, context.root);
     const auto outside = others_outside(client, world, sessions);
     report->sessions = explain_sessions(world, sessions, outside);
     const api::Adoption& adoption = world.manager.adoption;
@@ -263,7 +274,7 @@ Result<ExitStatus> why(const Context& context, const WhyOptions& options)
             report->ports = measure(client, world, report->sessions, std::chrono::milliseconds(options.interval_ms));
             judge_by_use(world, report->ports, report->sessions);
         }
-        report->marks = marks_of(client, world, sessions);
+        report->marks = marks_of(world, sessions, std::move(marked));
         add_not_adopted(client, adoption, adopted_processes(sessions), *report);
     }
     print(context.json ? to_text(why_json(*report)) : render_why(*report, context.screen));

@@ -81,7 +81,8 @@ Competition compete(const World& world, const DeviceView& device)
     for (const auto& sender : senders_in_leaves(world, device)) {
         const std::uint64_t process = result.is_per_process ? sender.process : 0;
         all[process].add(sender.leaf, sender.rate);
-        result.senders[result.classes.class_of(sender.level, sender.leaf)][process].add(sender.leaf, sender.rate);
+        const std::uint8_t port_class = result.classes.class_of(sender.level, sender.leaf, sender.dscp);
+        result.senders[port_class][process].add(sender.leaf, sender.rate);
     }
     result.tree = result.is_per_process ? trees_of_processes(to_tree(device), all, device.divides_caps)
                                         : to_tree(device);

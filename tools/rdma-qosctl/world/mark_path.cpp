@@ -101,6 +101,15 @@ bool operator==(const MarkPath& a, const MarkPath& b)
     return of(a) == of(b);
 }
 
+void take_marks(const std::vector<api::HostQueuePair>& queue_pairs, World& world)
+{
+    for (const auto& each : queue_pairs) {
+        if (each.dscp) {
+            world.carried[{each.device, each.number}] = *each.dscp;
+        }
+    }
+}
+
 std::vector<MarkPath> trace_marks(const World& world, const std::vector<api::HostQueuePair>& queue_pairs,
                                   const std::map<std::string, std::uint8_t>& notifications)
 {

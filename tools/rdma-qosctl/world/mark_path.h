@@ -33,6 +33,9 @@ struct MarkPath {
     friend bool operator==(const MarkPath&, const MarkPath&);
 };
 
+// What they carry, as far as it is known, into `world.carried`.
+void take_marks(const std::vector<api::HostQueuePair>& queue_pairs, World& world);
+
 // `notifications`: the DSCP of congestion notifications (CNP), by the key of the device, where it is known.
 [[nodiscard]] std::vector<MarkPath> trace_marks(const World& world, const std::vector<api::HostQueuePair>& queue_pairs,
                                                 const std::map<std::string, std::uint8_t>& notifications = {});

@@ -14,6 +14,7 @@
 #include "lib/base/try.h"
 #include "lib/bus/names.h"
 #include "tools/rdma-qosctl/world/host.h"
+#include "tools/rdma-qosctl/world/level_classes.h"
 #include "tools/rdma-qosctl/world/reports.h"
 
 // Properties of the daemon's objects as records.
@@ -306,7 +307,8 @@ std::vector<LeafSender> senders_in_leaves(const World& world, const DeviceView& 
                 here.process = session.owner.pid;
                 ++here.queue_pairs;
                 senders.push_back({here.process, leaf, queue_pair.level,
-                                   queue_pair.rate ? std::optional(queue_pair.rate->rate) : std::nullopt});
+                                   queue_pair.rate ? std::optional(queue_pair.rate->rate) : std::nullopt,
+                                   carried_dscp(world, queue_pair)});
             }
         }
     }
@@ -314,7 +316,7 @@ std::vector<LeafSender> senders_in_leaves(const World& world, const DeviceView& 
         const ElementPath leaf(element.path);
         const Known here = known[leaf];
         for (std::size_t i = here.queue_pairs; i < element.queue_pairs; ++i) {
-            senders.push_back({here.process, leaf, "", std::nullopt});
+            senders.push_back({here.process, leaf, "", std::nullopt, std::nullopt});
         }
     }
     return senders;

@@ -87,6 +87,7 @@ struct LeafSender {
     ElementPath leaf;
     std::string level;    // empty: not known
     std::optional<Bandwidth> rate{};
+    std::optional<std::uint8_t> dscp{};    // that its packets carry; empty: not known
 };
 [[nodiscard]] std::vector<LeafSender> senders_in_leaves(const World& world, const DeviceView& device);
 // The queue pairs in its leaves with the rates at which they are paced.

@@ -1,6 +1,7 @@
 #include "tools/rdma-qosctl/world/port_levels.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -55,6 +56,12 @@ std::vector<PortLevel> port_levels(const DeviceView& device, const std::vector<a
     return result;
 }
 
+std::optional<PortLevel> port_level_of_notifications(const DeviceView& device)
+{
+    const auto settings = api::settings_of(device.port_classes);
+    return settings && device.cnp_dscp ? std::optional(port_level(*settings, "", *device.cnp_dscp)) : std::nullopt;
+}
+
 std::string in_words(const std::optional<dcb::TrafficClass>& scheduling)
 {
     if (!scheduling) {
@@ -82,6 +89,22 @@ bool has_kept_classes(const DeviceView& device)
 {
     const auto& care = device.port_classes.care;
     return care && (care->keeping == PortKeeping::Kept || care->keeping == PortKeeping::Pending);
+}
+
+bool has_classes_in_use(const DeviceView& device)
+{
+    const auto settings = api::settings_of(device.port_classes);
+    if (!settings || !settings->ets) {
+        return false;
+    }
+    std::set<std::uint8_t> in_use;
+    for (const std::uint8_t number : settings->ets->class_of_priority) {
+        const auto selection = settings->ets->traffic_class.at(number).selection;
+        if (selection == dcb::Selection::Ets || selection == dcb::Selection::Strict) {
+            in_use.insert(number);
+        }
+    }
+    return in_use.size() > 1;
 }
 
 void take_from_daemon(port_lint::Interface& port, const std::vector<DeviceView>& devices)

@@ -15,7 +15,7 @@ namespace rdmaqos::ctl {
 
 // What packets of a level get on a port.
 struct PortLevel {
-    std::string level;    // empty: packets of DSCP 0, which are those of all programs that set none
+    std::string level;    // empty: packets of no level; with DSCP 0 those of all programs that set none
     std::uint8_t dscp = 0;
     std::uint8_t priority = 0;
     std::uint8_t traffic_class = 0;
@@ -27,6 +27,9 @@ struct PortLevel {
 // has one, or the traffic classes of the port are not known.
 [[nodiscard]] std::vector<PortLevel> port_levels(const DeviceView& device, const std::vector<api::Level>& levels);
 
+// The same of congestion notifications; empty: their DSCP is not known, or the traffic classes are not.
+[[nodiscard]] std::optional<PortLevel> port_level_of_notifications(const DeviceView& device);
+
 // Those for other devices have no class in the tree of this one.
 [[nodiscard]] bool is_meant_for(const api::Level& level, const DeviceView& device);
 
@@ -35,6 +38,10 @@ struct PortLevel {
 
 // Whether the daemon sets the traffic classes of its port, and sets them again where others do.
 [[nodiscard]] bool has_kept_classes(const DeviceView& device);
+
+// Whether the port, as it was read, has packets in two traffic classes at least, between which it divides the link by
+// weights or strict priority, whoever has set that.
+[[nodiscard]] bool has_classes_in_use(const DeviceView& device);
 
 // What the daemon alone knows of a port that was read without it: whether it keeps the classes, and whether one tree
 // divides it. Nothing where the daemon does not have the device.

@@ -56,9 +56,13 @@ void find_in_manager(const ManagerView& manager, std::vector<Problem>& problems)
                             "nothing of the policy holds there; the daemon tries again by itself"});
     }
     for (const auto& failure : manager.state_failures) {
+        // What was kept aside when the daemon began was written well; the message says what to do about it.
+        const bool is_kept_aside = failure.file.find(".unusable") != std::string::npos ||
+                                   failure.file.ends_with("(before this start)");
         problems.push_back({true, fmt::format("{}: {}", failure.file, failure.message),
-                            "see whether its file system is full, read-only or damaged; the file is written again with "
-                            "the next change"});
+                            is_kept_aside ? ""
+                                          : "see whether its file system is full, read-only or damaged; the file is "
+                                            "written again with the next change"});
     }
     for (const auto& key : manager.released_devices) {
         problems.push_back({false, fmt::format("{} is released: the daemon does not manage it", key),
@@ -84,6 +88,46 @@ void find_in_files(const World& world, std::vector<Problem>& problems)
          "`rdma-qosctl plan` shows what a reload would do; until then they take no effect"});
 }
 
+// What of the policy does not hold between processes, and what divides the port all the same.
+void find_in_attach_mode(const DeviceView& device, std::vector<Problem>& problems)
+{
+    const std::string key = device.key();
+    const auto& port = device.port_classes;
+    if (device.attach_mode == "per-process") {
+        const bool has_classes = port.care && port.care->keeping == PortKeeping::Kept;
+        problems.push_back(
+            {false,
+             has_classes ? fmt::format("{} attaches per process: shares hold between the traffic classes of {}, "
+                                       "and not between processes in one of them",
+                                       key, port.netdev)
+             : has_classes_in_use(device)
+                 ? fmt::format("{} attaches per process: the tree does not enforce weights between processes; between "
+                               "its traffic classes, {} divides the link as it is set",
+                               key, port.netdev)
+                 : fmt::format("{} attaches per process: weights between processes are not enforced", key),
+             "`rdma-qosctl devices` says what holds of each class; `cap-mode: divide` in rdma-qosd.yaml "
+             "keeps class caps"});
+    } else if (device.attach_mode == "none") {
+        constexpr const char* kMark = "each level's packets need its DSCP: `rdma-qosctl levels` counts those that have "
+                                      "another";
+        problems.push_back(
+            has_kept_classes(device)
+                ? Problem{false,
+                          fmt::format("{} cannot attach queue pairs: shares and caps hold between the traffic classes "
+                                      "of {}, and not within one of them",
+                                      key, port.netdev),
+                          kMark}
+            : has_classes_in_use(device)
+                ? Problem{false,
+                          fmt::format("{} cannot attach queue pairs: the tree enforces no class; between its traffic "
+                                      "classes, {} divides the link as it is set",
+                                      key, port.netdev),
+                          kMark}
+                : Problem{false, fmt::format("{} cannot attach queue pairs: no class is enforced", key),
+                          "only service level, traffic class and pacing apply here"});
+    }
+}
+
 void find_in_state(const DeviceView& device, std::vector<Problem>& problems)
 {
     const std::string key = device.key();
@@ -99,34 +143,19 @@ void find_in_state(const DeviceView& device, std::vector<Problem>& problems)
     if (!device.link_up) {
         problems.push_back({false, fmt::format("{}: the link is down", key), "check the cable and the switch port"});
     }
-    if (device.attach_mode == "per-process") {
-        const auto& port = device.port_classes;
-        const bool has_classes = port.care && port.care->keeping == PortKeeping::Kept;
-        problems.push_back(
-            {false,
-             has_classes ? fmt::format("{} attaches per process: shares hold between the traffic classes of {}, "
-                                       "and not between processes in one of them",
-                                       key, port.netdev)
-                         : fmt::format("{} attaches per process: weights between processes are not enforced", key),
-             "`rdma-qosctl devices` says what holds of each class; `cap-mode: divide` in rdma-qosd.yaml "
-             "keeps class caps"});
-    } else if (device.attach_mode == "none") {
-        problems.push_back(
-            has_kept_classes(device)
-                ? Problem{false,
-                          fmt::format("{} cannot attach queue pairs: shares and caps hold between the traffic classes "
-                                      "of {}, and not within one of them",
-                                      key, device.port_classes.netdev),
-                          "each level's packets need its DSCP: `rdma-qosctl levels` counts those that have another"}
-                : Problem{false, fmt::format("{} cannot attach queue pairs: no class is enforced", key),
-                          "only service level, traffic class and pacing apply here"});
-    }
+    find_in_attach_mode(device, problems);
+}
+
+// One tree divides the port among processes: what divides it by traffic class works against the shares of the tree.
+bool is_divided_by_tree(const DeviceView& device)
+{
+    return device.attach_mode == "shared" && device.state != "disabled" && !device.tree.empty();
 }
 
 void find_beside(const DeviceView& device, std::vector<Problem>& problems)
 {
     for (const auto& shaper : device.shapers) {
-        if (shaper.is_of_classes && has_kept_classes(device)) {
+        if (shaper.is_of_classes && (has_kept_classes(device) || !is_divided_by_tree(device))) {
             continue;
         }
         problems.push_back(

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/world/online.h"
@@ -112,6 +113,21 @@ std::string finding_line(std::string_view device, const api::Finding& finding)
 {
     return fmt::format("{}: {}: {}{}", printable(device), finding.severity, printable(finding.message),
                        remark_on(finding));
+}
+
+std::string nothing_planned(const std::vector<api::LeftOut>& left_out, const std::vector<api::RefusedDevice>& refused)
+{
+    if (refused.empty()) {
+        return fmt::format("the policy is valid; {}, so nothing would be done",
+                           left_out.empty() ? "the daemon has no device" : "no device takes part");
+    }
+    std::vector<std::string> reasons;
+    for (const auto& device : refused) {
+        reasons.push_back(fmt::format("{}: {}", device.device, device.reason));
+    }
+    return fmt::format("the policy is valid; the daemon manages no device {} now, so nothing is known of what would be "
+                       "done: {}",
+                       left_out.empty() ? "just" : "that takes part just", fmt::join(reasons, "; "));
 }
 
 std::string left_out_line(const api::LeftOut& device)

@@ -27,6 +27,9 @@ namespace rdmaqos::ctl {
 [[nodiscard]] std::string remark_on(const api::Finding& finding);
 // One line each, by the same words in every report and in the log of rdma-qosd, without the end of the line.
 [[nodiscard]] std::string finding_line(std::string_view device, const api::Finding& finding);
+// Of a plan that no device has a part in: why not, a sentence.
+[[nodiscard]] std::string nothing_planned(const std::vector<api::LeftOut>& left_out,
+                                          const std::vector<api::RefusedDevice>& refused);
 [[nodiscard]] std::string left_out_line(const api::LeftOut& device);
 
 // What to do about a policy that a device keeps out.

@@ -105,6 +105,8 @@ struct DeviceView {
     std::string object_path;
     // What else the NIC enforces on this port; the command looks itself, where that is asked for.
     std::vector<shapers::Shaper> shapers;
+    // 0 to 63: of congestion notifications that it sends; looked for likewise. Empty: not known.
+    std::optional<std::uint8_t> cnp_dscp{};
     // What lib/port_lint finds wrong with its traffic classes; the command looks itself, where that is asked for.
     std::vector<port_lint::Finding> lint;
 
@@ -235,6 +237,8 @@ struct World {
     std::vector<api::SessionCount> session_counts{};    // in place of `sessions` where there are too many to list
     std::vector<api::HostCount> host_counts;            // empty: not asked for
     std::vector<api::MarkCount> marks{};                // likewise
+    // DSCPs in the packets of queue pairs, by key of the device and number, where that is known; empty: not asked for.
+    std::map<std::pair<std::string, std::uint32_t>, std::uint8_t> carried{};
     // What lib/port_lint has no facts of, on the devices' ports; looked at as their `lint` is.
     std::vector<port_lint::Unchecked> unchecked{};
 };

@@ -16,6 +16,7 @@
 #include "tools/rdma-qosctl/world/host.h"
 #include "tools/rdma-qosctl/world/lost_levels.h"
 #include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/world/port_levels.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -46,11 +47,6 @@ const api::Level* find_level(const World& world, std::string_view name)
 // The option of a level or of a scheduling node by which the element of that path has its cap.
 std::string owner_of_cap(const World& world, const std::string& path)
 {
-    if (!path.starts_with('/')) {
-        return fmt::format("the maximum rate of {} of the port (`rdma-qosctl export dcb` prints what the policy would "
-                           "set it to)",
-                           path);
-    }
     const std::string name(ElementPath(path).name());
     const std::string above = ElementPath(path).parent().text();
     for (const auto& level : world.manager.levels) {
@@ -67,6 +63,41 @@ std::string owner_of_cap(const World& world, const std::string& path)
     }
     return name.find(':') != std::string::npos ? fmt::format("the limit of each queue pair ({})", name)
                                                : fmt::format("`max-rate` of scheduling node {}", name);
+}
+
+// What a traffic class of the port has its maximum rate from: the policy, where something below it has the same cap.
+std::string owner_of_class_cap(const World& world, const WhyLeaf& leaf, const WhyStep& of_class)
+{
+    const DeviceView* device = device_of(world, leaf.device);
+    const bool is_kept = device != nullptr && has_kept_classes(*device);
+    for (const auto& step : leaf.steps) {
+        if (!step.port_class && step.max_rate && step.max_rate == of_class.max_rate) {
+            return fmt::format(
+                "{} and reload{}", owner_of_cap(world, step.path),
+                is_kept ? fmt::format(": the daemon then sets {} by it", of_class.path)
+                        : fmt::format("; then set {} by it, as `rdma-qosctl export dcb` prints", of_class.path));
+        }
+    }
+    return is_kept
+               ? fmt::format("the maximum rate of {} of the port, which the daemon sets by the policy (`rdma-qosctl "
+                             "plan` shows for which levels)",
+                             of_class.path)
+               : fmt::format("the maximum rate of {} of the port (`rdma-qosctl export dcb` prints what the policy "
+                             "would set it to)",
+                             of_class.path);
+}
+
+const WhyStep* narrowest_cap(const WhyLeaf& leaf)
+{
+    const auto found = std::ranges::find_if(leaf.steps, &WhyStep::is_narrowest_cap);
+    return found == leaf.steps.end() ? nullptr : &*found;
+}
+
+// nullptr: no step caps it, so the leaf itself.
+std::string owner_of_cap(const World& world, const WhyLeaf& leaf, const WhyStep* cap)
+{
+    return cap != nullptr && cap->port_class ? owner_of_class_cap(world, leaf, *cap)
+                                             : owner_of_cap(world, cap != nullptr ? cap->path : leaf.leaf);
 }
 
 // The tree of a device as the solver takes it, who is active in it, and where a process is in it. Paths are those of
@@ -87,16 +118,15 @@ public:
         }
     }
 
-    // Whose questions the following ones are: of queue pairs of this level in this leaf.
-    void ask_for(std::uint64_t process, std::string_view level, const ElementPath& leaf)
+    // Whose questions the following ones are: of queue pairs in this class.
+    void ask_for(std::uint64_t process, std::uint8_t port_class)
     {
         process_ = process;
-        port_class_ = competition_.classes.class_of(level, leaf);
+        port_class_ = port_class;
     }
 
     [[nodiscard]] Bandwidth link_speed() const { return competition_.link_speed; }
     [[nodiscard]] const LevelClasses& classes() const { return competition_.classes; }
-    [[nodiscard]] std::uint8_t port_class() const { return port_class_; }
     [[nodiscard]] bool contains(const ElementPath& leaf) const { return tree().contains(place(leaf)); }
     [[nodiscard]] const Senders& senders() const { return competition_.around(port_class_, process_); }
     [[nodiscard]] std::size_t other_processes() const { return competition_.other_processes(port_class_, process_); }
@@ -408,16 +438,29 @@ void judge(const World& world, WhyLeaf& leaf)
     }
     if (is_less(leaf.alone, leaf.link_speed)) {
         leaf.narrowness = Narrowness::Capped;
-        const auto cap = std::find_if(leaf.steps.begin(), leaf.steps.end(),
-                                      [](const WhyStep& step) { return step.is_narrowest_cap; });
-        const std::string path = cap != leaf.steps.end() ? cap->path : leaf.leaf;
-        leaf.verdict = fmt::format("capped: {} may send {}, and nobody {}takes from it", path, to_string(leaf.alone),
+        const WhyStep* cap = narrowest_cap(leaf);
+        leaf.verdict = fmt::format("capped: {} may send {}, and nobody {}takes from it",
+                                   cap != nullptr ? cap->path : leaf.leaf, to_string(leaf.alone),
                                    leaf.outside == 0 ? "else " : "in the tree ");
-        leaf.advice = fmt::format("raise {}", owner_of_cap(world, path));
+        leaf.advice = fmt::format("raise {}", owner_of_cap(world, leaf, cap));
         return;
     }
     leaf.verdict = fmt::format("nothing in the tree limits it: it may use the whole port, {}", to_string(leaf.alone));
     leaf.advice = "if it sends less, the cause is elsewhere: the program, PCIe, the network or the other end";
+}
+
+// What to do about a class that its packets are in by mistake is to mark them.
+void advise_to_mark(WhyLeaf& leaf)
+{
+    const WhyStep* cap = narrowest_cap(leaf);
+    const bool is_held_elsewhere = leaf.narrowness == Narrowness::Paced || leaf.narrowness == Narrowness::Outside ||
+                                   (leaf.narrowness == Narrowness::Capped && cap != nullptr && !cap->port_class);
+    if (leaf.missing_dscp && !is_held_elsewhere) {
+        leaf.advice = fmt::format("mark its packets with DSCP {} of level {}, so that they are in that level's traffic "
+                                  "class: start its program with `rdma-qos-run`, or with the variables that "
+                                  "`rdma-qosctl env --level {}` prints",
+                                  *leaf.missing_dscp, leaf.level, leaf.level);
+    }
 }
 
 // What is in no leaf takes from the whole tree as much as it can: nothing that the tree says holds against it.
@@ -476,9 +519,8 @@ SharedRate shared_rate(const PortUse& port, const WhyLeaf& leaf)
 // it transmits is of others, and below the same element.
 void judge_by_rest(const World& world, const PortUse& port, WhyLeaf& leaf)
 {
-    const auto cap = std::find_if(leaf.steps.begin(), leaf.steps.end(),
-                                  [](const WhyStep& step) { return step.is_narrowest_cap; });
-    const bool capped = cap != leaf.steps.end();
+    const WhyStep* cap = narrowest_cap(leaf);
+    const bool capped = cap != nullptr;
     leaf.narrowness = capped ? Narrowness::Capped : Narrowness::Nothing;
     const SharedRate shared = shared_rate(port, leaf);
     const auto left = Bandwidth::from_kbps(shared.rate.kbps() - std::min(shared.rate, port.transmits).kbps());
@@ -486,7 +528,7 @@ void judge_by_rest(const World& world, const PortUse& port, WhyLeaf& leaf)
                                         to_string(port.transmits), to_string(port.link_speed),
                                         100 * port.utilisation());
     const std::string beyond = capped ? fmt::format("; beyond {}, raise {}", to_string(leaf.alone),
-                                                    owner_of_cap(world, cap->path))
+                                                    owner_of_cap(world, leaf, cap))
                                       : "";
     const std::string elsewhere = "the cause is elsewhere: the program, PCIe, the network or the other end";
     if (!is_less(left, leaf.alone)) {
@@ -507,8 +549,9 @@ struct Group {
     std::string device;
     std::string leaf;
     std::string level;
-    std::string cause;       // why they are not enforced; empty: they are
-    std::string reason{};    // without a level: since when
+    std::string cause;              // why they are not enforced; empty: they are
+    std::string reason{};           // without a level: since when
+    std::uint8_t port_class = 0;    // a traffic class of the port; it divides nothing, or is gone: 0
 
     friend auto operator<=>(const Group&, const Group&) = default;
 };
@@ -523,6 +566,23 @@ std::uint32_t own_outside(const Groups& groups, const std::string& device)
         count += group.device == device && group.leaf.empty() ? queue_pairs.size() : 0;
     }
     return static_cast<std::uint32_t>(count);
+}
+
+// In which traffic class their packets are, and by what that is known.
+void explain_class(const World& world, const std::vector<const api::QueuePair*>& queue_pairs, const Group& group,
+                   const LevelClasses& classes, WhyLeaf& leaf)
+{
+    CarriedDscps carried;
+    for (const auto* queue_pair : queue_pairs) {
+        carried.add(carried_dscp(world, *queue_pair));
+    }
+    const ElementPath path(group.leaf);
+    leaf.port_class = group.port_class;
+    leaf.class_reason = classes.reason(group.level, path, carried);
+    const auto meant = classes.dscp_meant(group.level, path);
+    if (meant && !carried.dscps.empty() && classes.class_of(group.level, path) != group.port_class) {
+        leaf.missing_dscp = meant;
+    }
 }
 
 // `tree` is nullptr for a device that is gone.
@@ -559,8 +619,7 @@ WhyLeaf explain_group(const World& world, const SessionView& session, const Grou
         leaf.link_speed = tree->link_speed();
     }
     if (tree != nullptr && tree->classes().divide()) {
-        leaf.port_class = tree->port_class();
-        leaf.class_reason = tree->classes().reason(group.level, path);
+        explain_class(world, queue_pairs, group, tree->classes(), leaf);
     }
     if (group.leaf.empty() || tree == nullptr || !tree->contains(path)) {
         judge_outside(world, session, group.cause, leaf);
@@ -585,6 +644,7 @@ WhyLeaf explain_group(const World& world, const SessionView& session, const Grou
     leaf.outside_senders = senders_outside(outside, group.device);
     judge(world, leaf);
     judge_with_outside(leaf);
+    advise_to_mark(leaf);
     return leaf;
 }
 
@@ -594,8 +654,7 @@ public:
     explicit Trees(const World& world) : world_(world) {}
 
     // nullptr: the device is gone.
-    [[nodiscard]] const ActiveTree* of(const std::string& device, std::uint64_t process, std::string_view level,
-                                       const ElementPath& leaf)
+    [[nodiscard]] ActiveTree* of(const std::string& device)
     {
         auto found = trees_.find(device);
         if (found == trees_.end()) {
@@ -605,7 +664,6 @@ public:
             }
             found = trees_.try_emplace(device, world_, *view).first;
         }
-        found->second.ask_for(process, level, leaf);
         return &found->second;
     }
     [[nodiscard]] std::size_t size() const { return trees_.size(); }
@@ -614,6 +672,19 @@ private:
     const World& world_;
     std::map<std::string, ActiveTree> trees_;    // by the key of the device
 };
+
+Group group_of(const World& world, const api::QueuePair& queue_pair, Trees& trees)
+{
+    const ActiveTree* tree = trees.of(queue_pair.device);
+    return {queue_pair.device,
+            queue_pair.leaf,
+            queue_pair.level,
+            queue_pair.cause,
+            queue_pair.cause == "no-level" ? queue_pair.reason : "",
+            tree == nullptr ? std::uint8_t{0}
+                            : tree->classes().class_of(queue_pair.level, ElementPath(queue_pair.leaf),
+                                                       carried_dscp(world, queue_pair))};
+}
 
 // Sessions that are alike in this have the same heading and the same advice.
 using Likeness =
@@ -636,9 +707,11 @@ void explain(const World& world, const Groups& groups, const std::vector<api::Ho
              WhySession& result)
 {
     for (const auto& [group, queue_pairs] : groups) {
-        result.leaves.push_back(
-            explain_group(world, result.session, groups, group, outside,
-                          trees.of(group.device, result.session.owner.pid, group.level, ElementPath(group.leaf))));
+        ActiveTree* tree = trees.of(group.device);
+        if (tree != nullptr) {
+            tree->ask_for(result.session.owner.pid, group.port_class);
+        }
+        result.leaves.push_back(explain_group(world, result.session, groups, group, outside, tree));
     }
     if (groups.empty()) {
         result.note = "no queue pair is attached: what it sends is outside the tree";
@@ -699,6 +772,7 @@ void judge_by_use(const World& world, const std::vector<PortUse>& ports, std::ve
                                            [&](const PortUse& one) { return one.device == leaf.device; });
             if (leaf.narrowness == Narrowness::Crowded && port != ports.end() && !fills_the_way(*port, leaf)) {
                 judge_by_rest(world, *port, leaf);
+                advise_to_mark(leaf);
             }
         }
     }
@@ -710,6 +784,7 @@ std::vector<WhySession> explain_sessions(const World& world, const std::vector<c
     std::vector<WhySession> result;
     std::vector<Groups> groups;
     std::map<Likeness, std::size_t> known;
+    Trees trees(world);
     for (const auto* session : sessions) {
         const auto [place, is_new] = known.try_emplace(likeness_of(*session), result.size());
         if (is_new) {
@@ -719,12 +794,9 @@ std::vector<WhySession> explain_sessions(const World& world, const std::vector<c
             result[place->second].more_sessions.push_back(session->id);
         }
         for (const auto& queue_pair : session->queue_pairs) {
-            groups[place->second][{queue_pair.device, queue_pair.leaf, queue_pair.level, queue_pair.cause,
-                                   queue_pair.cause == "no-level" ? queue_pair.reason : ""}]
-                .push_back(&queue_pair);
+            groups[place->second][group_of(world, queue_pair, trees)].push_back(&queue_pair);
         }
     }
-    Trees trees(world);
     for (std::size_t i = 0; i < result.size(); ++i) {
         explain(world, groups[i], outside, trees, result[i]);
     }

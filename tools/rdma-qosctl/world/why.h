@@ -12,8 +12,8 @@
 // In attach mode per-process, others have trees of their own, and the port is assumed to serve all trees equally.
 //
 // Where the port divides itself among traffic classes, the first step of the way is the class that the DSCP of the
-// level leads to, and only who is in the same class competes below it. That the queue pairs have this DSCP is assumed,
-// and said.
+// queue pairs leads to, and only who is in the same class competes below it. Where it is not known what they carry
+// (World::carried), the DSCP of the level is assumed, and that is said.
 //
 // Queue pairs in no leaf can still be paced: then `own` is what their rates add up to.
 //
@@ -87,7 +87,9 @@ struct WhyLeaf {
     std::vector<WhyStep> steps;
     std::optional<std::uint8_t> port_class{};    // empty: the port divides nothing, or that is not known
     std::string class_reason{};                  // why this one, a sentence
-    std::vector<WhyStage> stages{};              // from the port to `own`; with traffic classes only
+    // Of the level, where its queue pairs carry another one, which leads to another class.
+    std::optional<std::uint8_t> missing_dscp{};
+    std::vector<WhyStage> stages{};    // from the port to `own`; with traffic classes only
     Bandwidth link_speed;
     Bandwidth alone;
     Bandwidth busy;
