@@ -233,7 +233,7 @@ TEST_F(RunDefaultTosOf, IsSetForAProgramWithoutStandardInput)
 {
     const int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 100);
     close(STDIN_FILENO);
-    Launched launched(root.path(), {"--required", "--default-roce-tos", "mlx5_0/1=104"}, {"/bin/sleep", "60"});
+    Launched launched(root.path(), {"--default-roce-tos", "mlx5_0/1=104"}, {"/bin/sleep", "60"});
     const bool is_set = eventually([&] { return tos("mlx5_0") == "104"; });
     EXPECT_TRUE(is_set) << launched.output();
     EXPECT_FALSE(eventually([&] { return tos("mlx5_0") != "104"; }, std::chrono::milliseconds(200)))
