@@ -115,7 +115,7 @@ public:
     [[nodiscard]] bool has_work() const { return wish_ || record_; }
     // Is there something that it should be: a plan, or what was there before?
     [[nodiscard]] bool has_goal() const { return is_ours() || record_; }
-    // What would have to be done to a port that is set so, a phrase each: "maps DSCP 26 to priority 1".
+    // From what it should be, of a port that is set so.
     [[nodiscard]] std::vector<port_classes::Difference> differences(const dcb::PortSettings& settings) const;
 
 private:

@@ -73,8 +73,8 @@ public:
     // Of a port that is not followed: Off.
     [[nodiscard]] PortStatus status(const std::string& key) const;
     [[nodiscard]] std::optional<PortPlan> plan_of(const std::string& key, const std::optional<PortWish>& wish) const;
-    // Reads it, and compares it with what it should be; nothing is repaired by that. At once, with
-    // nothing, of a port of which nothing is asked.
+    // Reads it, and compares it with what it should be; nothing is repaired by that. At once, with nothing, of a port
+    // of which nothing is asked.
     void compare(const std::string& key, LoopCallback<void(Result<std::vector<port_classes::Difference>>)> done);
 
 private:

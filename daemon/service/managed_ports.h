@@ -43,8 +43,8 @@ public:
     [[nodiscard]] std::optional<ElementFailure> failure(const std::string& key) const;
     // How many steps it has taken since it came.
     [[nodiscard]] std::uint64_t steps(const std::string& key) const { return classes_.status(key).care.steps; }
-    // Reads a port, and says what differs from what the policy asks, without repairing it. An error if
-    // it cannot be read.
+    // Reads a port, and says what differs from what the policy asks, without repairing it. An error if it cannot be
+    // read.
     void compare(const std::string& key, Callback<std::vector<port_classes::Difference>> done)
     {
         classes_.compare(key, std::move(done));
@@ -76,7 +76,7 @@ public:
 
 private:
     void load();
-    // Status says no more of files that somebody has removed.
+    // Clears the failures of files that have been removed.
     void look_for_records_kept_aside();
     void follow(const std::string& key);
     // What a wish is made of: it is not made again while this is the same.

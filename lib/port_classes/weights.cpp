@@ -106,7 +106,7 @@ void improve(std::span<const WeightWish> wishes, Choice& choice)
     }
 }
 
-// How far weights are from what is wanted, whoever is idle.
+// The sum of |weight - wanted|, in parts of the whole.
 double distance(std::span<const WeightWish> wishes, const Percents& percents, std::uint32_t whole)
 {
     double sum = 0;

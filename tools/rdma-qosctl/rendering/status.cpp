@@ -141,7 +141,7 @@ std::string indented(std::string_view text, std::string_view indent)
     return result;
 }
 
-// Of what, `check --host` says: each port may have several lines.
+// One line for all interfaces; `check --host` has the details.
 std::string render_unchecked(const std::vector<port_lint::Unchecked>& unchecked, const Screen& screen)
 {
     std::vector<std::string> interfaces;
@@ -158,7 +158,7 @@ std::string render_unchecked(const std::vector<port_lint::Unchecked>& unchecked,
                                          screen, 2);
 }
 
-// Of which devices the daemon reads no traffic classes, because it is told so.
+// Whether the daemon does not read traffic classes of a port, by its settings.
 bool are_classes_off(const World& world)
 {
     return std::ranges::any_of(world.devices, [](const DeviceView& device) {

@@ -28,7 +28,7 @@ namespace rdmaqos::ctl {
 struct CarriedDscps {
     std::set<std::uint8_t> dscps;
     std::size_t seen = 0;      // queue pairs that carry one of them
-    std::size_t unseen = 0;    // of so many more it is not known
+    std::size_t unseen = 0;    // queue pairs whose DSCP is not known
 
     void add(const std::optional<std::uint8_t>& dscp);
 };

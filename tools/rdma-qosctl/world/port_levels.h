@@ -40,7 +40,7 @@ struct PortLevel {
 [[nodiscard]] bool has_kept_classes(const DeviceView& device);
 
 // Whether the port, as it was read, has packets in two traffic classes at least, between which it divides the link by
-// weights or strict priority, whoever has set that.
+// weights or strict priority, no matter who set them.
 [[nodiscard]] bool has_classes_in_use(const DeviceView& device);
 
 // What the daemon alone knows of a port that was read without it: whether it keeps the classes, and whether one tree
