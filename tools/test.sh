@@ -195,9 +195,6 @@ run_label()
     mkdir -p "$directory"
     local run=(ctest --test-dir "$build" -L "^$label\$" -j "$jobs" --output-on-failure
         --output-junit "$directory/junit.xml")
-    if [[ $ci == yes ]]; then
-        run+=(-E "^($(IFS='|' && echo "${left_out_of_ci[*]}"))\$")
-    fi
     still_running "$output" &
     local telling=$!
     if ! GTEST_OUTPUT="xml:$directory/" "${run[@]}" >"$output" 2>&1; then
@@ -310,10 +307,6 @@ check_format()
     fi
 }
 
-# Tests that --ci leaves out: one of them, probably the first, did not end within 45 minutes in CI, when all
-# others that had begun had. They end everywhere else.
-left_out_of_ci=(run_ethernet_test nic_mlx5_mutation_test)
-ci=no
 
 built=' '
 # build_once PRESET [TARGET...]: with tests; each once per run.
@@ -503,7 +496,6 @@ while (($# > 0)); do
         --ci)
             wanted+=("${default_groups[@]}" format attack kernel e2e)
             groups_with_packages+=(format kernel e2e)
-            ci=yes
             ;;
         --list)
             printf '%s\n' "${default_groups[@]}" "${extra_groups[@]}"
@@ -581,12 +573,6 @@ if ((${#left_out[@]} > 0)); then
         time=$(stated_time "$group")
         note "$(printf '%-14s ./tools/test.sh %-14s %s' "$group" "$group" "${time:+about $time}")"
     done
-    if [[ $ci == yes ]]; then
-        note "one of these tests did not end in CI, which does not say which:"
-        for name in "${left_out_of_ci[@]}"; do
-            note "    ctest --test-dir build/asan -R '^$name\$' --output-on-failure"
-        done
-    fi
 fi
 
 heading "result after $(duration $((SECONDS - started)))"

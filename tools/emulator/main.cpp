@@ -1,4 +1,5 @@
 // rdma-qos-emulator: mlx5 devices that are not there, for programs that use libibverbs and libmlx5.
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include <CLI/CLI.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -32,6 +34,7 @@ using namespace rdmaqos::emulator;
 namespace fs = std::filesystem;
 
 constexpr int kLeaked = 99;
+constexpr int kNotStarted = 127;    // as shells say it
 constexpr const char* kPreload = "librdmaqos-emulator-preload.so";
 constexpr const char* kTwoDevices = R"(version: 1
 devices:
@@ -129,20 +132,38 @@ void forward(int signal)
     }
 }
 
-[[noreturn]] void become(const std::vector<std::string>& words, const fs::path& directory)
+// Starts the command among the emulated devices. Threads of this process run already, and one of them may hold a lock
+// of the allocator, which a child made by fork() would wait for.
+pid_t start(const std::vector<std::string>& words, const fs::path& directory)
 {
-    for (const auto& [name, value] : environment_of(directory)) {
-        setenv(name.c_str(), value.c_str(), 1);
+    std::vector<std::string> variables;
+    const auto ours = environment_of(directory);
+    for (const auto& [name, value] : ours) {
+        variables.push_back(name + "=" + value);
     }
-    std::vector<char*> arguments;
-    arguments.reserve(words.size() + 1);
-    for (const auto& word : words) {
-        arguments.push_back(const_cast<char*>(word.c_str()));
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string_view name = std::string_view(*entry).substr(0, std::strcspn(*entry, "="));
+        if (std::ranges::none_of(ours, [&](const auto& each) { return each.first == name; })) {
+            variables.emplace_back(*entry);
+        }
     }
-    arguments.push_back(nullptr);
-    execvp(arguments.front(), arguments.data());
-    fmt::print(stderr, "rdma-qos-emulator: {}: {}\n", words.front(), std::strerror(errno));
-    _exit(127);
+    const auto pointers_to = [](const std::vector<std::string>& texts) {
+        std::vector<char*> pointers;
+        pointers.reserve(texts.size() + 1);
+        for (const auto& text : texts) {
+            pointers.push_back(const_cast<char*>(text.c_str()));
+        }
+        pointers.push_back(nullptr);
+        return pointers;
+    };
+    pid_t pid = 0;
+    if (const int error = posix_spawnp(&pid, words.front().c_str(), nullptr, nullptr, pointers_to(words).data(),
+                                       pointers_to(variables).data());
+        error != 0) {
+        complain(fmt::format("{}: {}", words.front(), std::strerror(error)));
+        return 0;
+    }
+    return pid;
 }
 
 // Files close behind their processes.
@@ -185,21 +206,17 @@ int run(Options options)
     try {
         allow_many_files();
         const Server server(server_options(options));
-        // The child is made while threads are there, so it only sets its environment and becomes another program.
         for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
             std::signal(signal, forward);
         }
-        const pid_t pid = fork();
-        if (pid == 0) {
-            become(options.words, fs::canonical(folder));
-        }
+        const pid_t pid = start(options.words, fs::canonical(folder));
         child_pid = pid;
         int how = 0;
-        while (waitpid(pid, &how, 0) < 0 && errno == EINTR) {
+        while (pid != 0 && waitpid(pid, &how, 0) < 0 && errno == EINTR) {
         }
         child_pid = 0;
         wait_for_closes(server);
-        status = judge(server, WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how));
+        status = pid == 0 ? kNotStarted : judge(server, WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how));
     } catch (const std::exception& mistake) {
         status = complain(mistake.what());
     }
