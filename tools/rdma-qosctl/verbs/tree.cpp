@@ -42,9 +42,10 @@ void add_options(CLI::App& command, TreeOptions& options)
 void add_marks(Json& trees, const std::vector<api::MarkCount>& marks)
 {
     for (auto& tree : trees.at("trees")) {
+        const std::string device = tree.at("device");
         std::vector<api::MarkCount> here;
         std::ranges::copy_if(marks, std::back_inserter(here),
-                             [&](const api::MarkCount& each) { return each.device == tree["device"]; });
+                             [&](const api::MarkCount& each) { return each.device == device; });
         tree["marks"] = api::to_json(here);
     }
 }
