@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Podman with crun, as root and rootless: the mounts that docs/clients/services.md says, and who the daemon takes a container's programs for.
+# Podman with crun, as root and rootless, and containerd with runc: the mounts that docs/clients/services.md says, and who
+# the daemon takes a container's programs for.
 
 # shellcheck source=../lib.sh
 . ./lib.sh
@@ -10,6 +11,7 @@ readonly image=/srv/containers/image
 make_image()
 {
     ! mountpoint --quiet "$image" || return 0
+    touch /etc/{hosts,resolv.conf}    # as hosts have them; containerd mounts them
     mkdir -p /srv/containers /var/lib/containers
     mount -t tmpfs tmpfs /srv/containers
     mount -t tmpfs tmpfs /var/lib/containers
@@ -21,20 +23,27 @@ make_image()
     chown -R 100000:100000 "$image/run"
 }
 
-# in_container NAME [OPTION...] -- COMMAND...: with the emulator, as it is on a host with NICs.
-in_container()
+# take_options [OPTION...] -- COMMAND...: sets `options` and `command`.
+take_options()
 {
-    local name=$1 options=()
-    shift
+    options=()
     while [[ $1 != -- ]]; do
         options+=("$1")
         shift
     done
-    shift
+    # shellcheck disable=SC2034    # of the caller
+    command=("${@:2}")
+}
+
+# in_container NAME [OPTION...] -- COMMAND...: with the emulator, as it is on a host with NICs.
+in_container()
+{
+    local name=$1 options command
+    take_options "${@:2}"
     make_image
     # The container of these tests has no controllers of cgroups to give, and not every capability.
     podman --log-level error run --rm --name "$name" --runtime crun --network host --ulimit host --pids-limit 0 --volume /run/emulator:/run/emulator \
-        --env-file /run/emulator.env "${options[@]}" --rootfs "$image" "$@"
+        --env-file /run/emulator.env "${options[@]}" --rootfs "$image" "${command[@]}"
 }
 
 podman_version()
@@ -125,13 +134,8 @@ test_case containers_adopted "a program in a user namespace is adopted"
 # because a container of these tests has no controllers of cgroups to delegate.
 rootless()
 {
-    local unit=$1 options=()
-    shift
-    while [[ $1 != -- ]]; do
-        options+=("$1")
-        shift
-    done
-    shift
+    local unit=$1 options command
+    take_options "${@:2}"
     make_image
     chown -R alice: "$image/run"
     install -d -o alice -g alice -m 700 /srv/containers/alice /run/e2e-alice
@@ -140,7 +144,7 @@ rootless()
         --setenv=XDG_RUNTIME_DIR=/run/e2e-alice -p StandardOutput="append:$scratch/$unit.said" -p StandardError=inherit -- \
         podman --log-level error --storage-driver vfs --cgroup-manager cgroupfs run --rm --runtime crun --network host \
         --cgroups disabled --ulimit host --volume /run/emulator:/run/emulator --env-file /run/emulator.env \
-        "${options[@]}" --rootfs "$image" "$@"
+        "${options[@]}" --rootfs "$image" "${command[@]}"
 }
 
 containers_rootless()
@@ -166,3 +170,80 @@ containers_rootless_adopted()
     table_row podman "$(podman_version)" "rootless: adoption, without a mount" 1 none
 }
 test_case containers_rootless_adopted "a program in a rootless container is adopted"
+
+# ---- containerd with runc ----
+
+containerd_version()
+{
+    dpkg-query --show --showformat '${Version}' containerd
+}
+
+# by_containerd NAME [OPTION...] -- COMMAND...: in a cgroup as the kubelet has them.
+by_containerd()
+{
+    local name=$1 options command
+    take_options "${@:2}"
+    make_image
+    # Without a weight, whose controller the container of these tests does not have.
+    ctr run --cpu-shares 0 --net-host --cgroup "/batch.slice/cri-containerd-$name" --env-file /run/emulator.env \
+        --mount type=bind,src=/run/emulator,dst=/run/emulator,options=rbind:rw "${options[@]}" --rootfs "$image" "$name" "${command[@]}"
+}
+readonly mounted_socket=(--mount "type=bind,src=/run/rdma-qos,dst=/run/rdma-qos,options=rbind:ro")
+
+# pid_by_containerd NAME
+pid_by_containerd()
+{
+    ctr task ls | awk -v name="$1" '$1 == name { print $2 }'
+}
+
+# end_by_containerd NAME
+end_by_containerd()
+{
+    ctr task kill --signal SIGKILL "$1" || true
+    eventually "$1 has ended" eval "! ctr task ls | grep -q '^$1 .*RUNNING'"
+    ctr task rm "$1" || true
+    ctr container rm "$1" || true
+}
+
+# session_by_containerd NAME
+session_by_containerd()
+{
+    rdma-qosctl sessions --json | jq -c --argjson pid "$(pid_by_containerd "$1")" '.sessions[] | select(.owner.pid == $pid)'
+}
+has_session_by_containerd()
+{
+    [[ -n $(session_by_containerd "$1" | jq -r '."queue-pairs"[]? | select(.leaf != null) | .leaf') ]]
+}
+
+containerd_registered()
+{
+    start_with base
+    trap 'end_by_containerd registered' EXIT
+    by_containerd registered --detach "${mounted_socket[@]}" -- "$sample" --device mlx5_0 sleep infinity
+    eventually "the queue pair of containerd's program is in a leaf" has_session_by_containerd registered
+    local session
+    session=$(session_by_containerd registered)
+    equal "$(jq -r .owner.cgroup <<<"$session")" /batch.slice/cri-containerd-registered "the cgroup of its session"
+    equal "$(jq -r '."queue-pairs"[0].leaf' <<<"$session")" /batch "its leaf"
+    contains "$(refused by_containerd administrator --rm "${mounted_socket[@]}" -- "$(command -v rdma-qosctl)" reload)" \
+        "you are not the root of this host" "a reload by its root"
+    table_row containerd "$(containerd_version)" "registers over the mounted socket; reload as its root: refused" 2 0
+}
+test_case containerd_registered "a program of containerd registers over the mounted socket, and its root is no administrator"
+
+adopted_by_containerd()
+{
+    rdma-qosctl qps --json | jq -e --argjson pid "$(pid_by_containerd "$1")" \
+        'any(."queue-pairs"[]; .pid == $pid and .leaf == "/batch")' >/dev/null
+}
+containerd_adopted()
+{
+    start_with base
+    printf 'version: 1\nunregistered: adopt\n' >/etc/rdma-qos/rdma-qosd.yaml
+    trap 'end_by_containerd adopted; rm -f /etc/rdma-qos/rdma-qosd.yaml; systemctl restart rdma-qosd.service' EXIT
+    systemctl restart rdma-qosd.service
+    by_containerd adopted --detach -- /usr/bin/python3 "$files/queue_pairs.py" 1
+    eventually "the queue pair of containerd's program is adopted" adopted_by_containerd adopted
+    table_row containerd "$(containerd_version)" "adoption, without a mount" 1 0
+}
+test_case containerd_adopted "a program of containerd is adopted"
