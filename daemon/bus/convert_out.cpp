@@ -273,6 +273,15 @@ api::PortTraffic to_record(const PortTrafficStatus& traffic)
     return record;
 }
 
+std::vector<std::string> sentences(const std::vector<Finding>& findings)
+{
+    std::vector<std::string> texts;
+    for (const Finding& finding : findings) {
+        texts.push_back(to_string(finding));
+    }
+    return texts;
+}
+
 api::Port to_record(const PortStatus& port)
 {
     const auto seconds = [](WallTime time) {
@@ -294,7 +303,9 @@ api::Port to_record(const PortStatus& port)
         said.keeping = care.keeping;
         said.reason = care.reason;
         said.repairs = care.repairs;
-        said.notes = care.notes;
+        said.notes = sentences(care.findings);
+        said.notes.insert(said.notes.end(), care.notes.begin(), care.notes.end());
+        said.cnp_dscp = care.cnp_dscp;
         if (care.drift) {
             said.drift = {seconds(care.drift->at), care.drift->by, care.drift->what};
         }

@@ -37,6 +37,7 @@ namespace rdmaqos {
 [[nodiscard]] api::Counters to_record(const CounterReading& reading);
 [[nodiscard]] api::SelfTestStep to_record(const SelfTestStep& step);
 [[nodiscard]] api::Adoption to_record(const AdoptionStatus& adoption);
+[[nodiscard]] std::vector<std::string> sentences(const std::vector<Finding>& findings);
 [[nodiscard]] api::Port to_record(const PortStatus& port);
 [[nodiscard]] api::PortTraffic to_record(const PortTrafficStatus& traffic);
 

@@ -129,7 +129,7 @@ api::DevicePlan to_record(const DevicePlan& plan)
         for (const auto& [words, disruption] : plan.port->steps) {
             port.steps.push_back({words, disruption});
         }
-        port.findings = plan.port->findings;
+        port.findings = sentences(plan.port->findings);
         port.notes = plan.port->notes;
     }
     return record;
@@ -226,11 +226,11 @@ api::RefusedDevice to_record(const RefusedDevice& device)
     return {fmt::format("{}/{}", names.device, names.port), names.netdev, names.pci_address, why};
 }
 
-std::vector<api::StateFailure> to_record(const std::map<std::string, std::string>& state_failures)
+std::vector<api::StateFailure> to_record(const std::map<std::string, StateFailure>& state_failures)
 {
     std::vector<api::StateFailure> records;
-    for (const auto& [file, message] : state_failures) {
-        records.push_back({file, message});
+    for (const auto& [file, failure] : state_failures) {
+        records.push_back({file, failure.message, failure.is_unsaved});
     }
     return records;
 }

@@ -8,6 +8,7 @@
 #include "daemon/bus/convert_out.h"
 #include "daemon/model/device_status.h"
 #include "daemon/model/reload.h"
+#include "daemon/model/state_failure.h"
 #include "daemon/model/trial.h"
 #include "lib/base/diagnostic.h"
 #include "lib/bus/message.h"
@@ -30,7 +31,7 @@ namespace rdmaqos {
 [[nodiscard]] api::Plan to_record(const PlanReport& report, Quote quote);
 [[nodiscard]] api::Trial to_record(const std::optional<TrialStatus>& trial);
 [[nodiscard]] api::RefusedDevice to_record(const RefusedDevice& device);
-[[nodiscard]] std::vector<api::StateFailure> to_record(const std::map<std::string, std::string>& state_failures);
+[[nodiscard]] std::vector<api::StateFailure> to_record(const std::map<std::string, StateFailure>& state_failures);
 [[nodiscard]] api::DeviceResult to_record(const DeviceReconcile& result);
 [[nodiscard]] std::vector<api::Drift> to_record(const std::vector<DeviceDrift>& results);
 

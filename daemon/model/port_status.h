@@ -10,6 +10,7 @@
 #include "daemon/model/metrics.h"
 #include "lib/dcb/port_keeping.h"
 #include "lib/dcb/port_settings.h"
+#include "lib/tree/compile.h"
 #include "lib/tree/element.h"
 
 namespace rdmaqos {
@@ -54,11 +55,12 @@ struct PortCare {
     PortKeeping keeping = PortKeeping::Off;
     std::string reason{};    // a sentence: LeftAlone, Waiting, Failed, Stopped; and of Pending, if there is one
     std::uint64_t repairs = 0;
-    std::optional<PortDrift> drift{};    // the last one
-    // What of the policy the port cannot have or has otherwise, and what else may set it: sentences.
-    std::vector<std::string> notes{};
-    std::vector<KeptClass> classes{};    // when Kept
-    std::uint64_t steps = 0;             // that the port has taken since it came
+    std::optional<PortDrift> drift{};          // the last one
+    std::vector<Finding> findings{};           // what of the policy the port cannot have
+    std::vector<std::string> notes{};          // what it has otherwise, and what else may set it: sentences
+    std::optional<std::uint8_t> cnp_dscp{};    // of congestion notifications, if they have a class of their own
+    std::vector<KeptClass> classes{};          // when Kept
+    std::uint64_t steps = 0;                   // that the port has taken since it came
 
     friend bool operator==(const PortCare&, const PortCare&) = default;
 };
@@ -74,8 +76,8 @@ struct PortPlan {
     std::string netdev;
     std::string classes;    // a table, before and after; empty: the daemon would set none
     std::vector<PortPlanStep> steps;
-    std::vector<std::string> findings;    // what of the policy the port cannot have
-    std::vector<std::string> notes;       // what else an administrator should know
+    std::vector<Finding> findings;     // what of the policy the port cannot have
+    std::vector<std::string> notes;    // what else an administrator should know
 
     friend bool operator==(const PortPlan&, const PortPlan&) = default;
 };

@@ -386,10 +386,10 @@ PortCare PortKeeper::care() const
     care.steps = all_steps_;
     care.drift = drift_;
     if (wish_) {
-        std::ranges::transform(plan_.findings, std::back_inserter(care.notes),
-                               [](const Finding& finding) { return to_string(finding); });
+        care.findings = plan_.findings;
         if (plan_.has_classes) {
-            care.notes.insert(care.notes.end(), plan_.notes.begin(), plan_.notes.end());
+            care.notes = plan_.notes;
+            care.cnp_dscp = wish_->options.cnp_dscp;
         }
         care.notes.insert(care.notes.end(), owners_.begin(), owners_.end());
     }
@@ -470,8 +470,7 @@ std::optional<PortPlan> PortKeeper::plan_of(const std::optional<PortWish>& wish)
             plan.steps.push_back({std::move(line.words), std::move(line.disruption)});
         }
     }
-    std::ranges::transform(planned.findings, std::back_inserter(plan.findings),
-                           [](const Finding& finding) { return to_string(finding); });
+    plan.findings = std::move(planned.findings);
     plan.notes = planned.notes;
     if (planned.has_classes) {
         std::ranges::move(port_classes::notes_of_change(*present_, planned.wanted), std::back_inserter(plan.notes));

@@ -4,11 +4,13 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/loop/ending_workers.h"
 #include "daemon/loop/loader.h"
 #include "daemon/loop/loop_calls.h"
+#include "daemon/model/state_failure.h"
 #include "daemon/service/observer.h"
 #include "daemon/service/options.h"
 #include "lib/base/clock.h"
@@ -30,8 +32,11 @@ struct ServiceContext {
     }
     void add_observer(ServiceObserver& observer) { observers.push_back(&observer); }
     void remove_observer(ServiceObserver& observer) { std::erase(observers, &observer); }
-    // `failure`: a sentence; empty: the file has what it should.
-    void note_state(const std::string& file, const std::string& failure);
+    // Without a message: the file has what it should.
+    void note_state(const std::string& file, StateFailure failure);
+    // `loss`: what follows if it could not be written: "which devices are disabled will not be known after a restart".
+    // Returns the failure, a sentence; empty: it was written.
+    std::string note_saved(const std::string& file, const Result<void>& saved, std::string_view loss);
     // Busy while shutting down.
     [[nodiscard]] Result<void> not_ending() const;
 
@@ -41,7 +46,7 @@ struct ServiceContext {
     std::vector<ServiceObserver*> observers;
     bool shutting_down = false;
     // Of the files below /var/lib/rdma-qos and /run/rdma-qos, by name: why one does not have what it should.
-    std::map<std::string, std::string> state_failures;
+    std::map<std::string, StateFailure> state_failures;
     std::shared_ptr<FileCloser> closer = std::make_shared<FileCloser>();    // of files of clients
     // What waits for another thread goes before the thread.
     EndingWorkers ending;

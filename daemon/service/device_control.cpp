@@ -174,11 +174,8 @@ void DeviceControl::switch_devices(const std::vector<ManagedDevice*>& which, boo
     all->expect(kStateFile);
     context_.loader.run([root = context_.options.root, list = devices_.disabled] { return save_disabled(root, list); },
                         [this, kept, all](Result<void> saved) {
-                            context_.note_state(
-                                kDisabledFile, saved ? ""
-                                                     : fmt::format("which devices are disabled will not be known after "
-                                                                   "a restart: {}",
-                                                                   to_string(saved.error())));
+                            context_.note_saved(kDisabledFile, saved,
+                                                "which devices are disabled will not be known after a restart");
                             *kept = std::move(saved);
                             all->came(kStateFile);
                         });
@@ -407,11 +404,8 @@ void DeviceControl::save_released()
     context_.loader.run(
         [root = context_.options.root, list = devices_.released] { return rdmaqos::save_released(root, list); },
         [this](const Result<void>& saved) {
-            const std::string failure = saved ? ""
-                                              : fmt::format(
-                                                    "which devices are released will not be known after a restart: {}",
-                                                    to_string(saved.error()));
-            context_.note_state(kReleasedFile, failure);
+            const std::string failure = context_.note_saved(
+                kReleasedFile, saved, "which devices are released will not be known after a restart");
             if (!saved) {
                 log(LogLevel::Warning, "{}", failure);
             }

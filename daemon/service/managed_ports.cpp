@@ -29,11 +29,8 @@ ManagedPorts::ManagedPorts(ServiceContext& context, const PolicyInForce& policy,
           {context.options.port_kernel, context.options.watch_ports, context.options.wall_clock},
           [root = context.options.root](const PortRecords& records) { return save_port_records(root, records); },
           [&context](const Result<void>& saved) {
-              context.note_state(kPortRecordsFile,
-                                 saved ? ""
-                                       : fmt::format("what the traffic classes of ports were before will not be known "
-                                                     "after a restart: {}",
-                                                     to_string(saved.error())));
+              context.note_saved(kPortRecordsFile, saved,
+                                 "what the traffic classes of ports were before will not be known after a restart");
           },
           [this, &context](const std::string& key) {
               if (ManagedDevice* const device = devices_.find(key)) {
@@ -61,9 +58,9 @@ void ManagedPorts::load()
     // By other names than that of the file itself, which is well again when it has been saved.
     for (const std::string& file : port_records_kept_aside(root)) {
         kept_aside_.insert(file);
-        context_.note_state(file, fmt::format("it has what traffic classes of ports were before rdma-qosd set them, "
-                                              "and an earlier start could not use it: {}",
-                                              mend_of_records()));
+        context_.note_state(file, {fmt::format("it has what traffic classes of ports were before rdma-qosd set them, "
+                                               "and an earlier start could not use it: {}",
+                                               mend_of_records())});
     }
     if (records) {
         classes_.set_records(std::move(*records));
@@ -77,7 +74,7 @@ void ManagedPorts::load()
         kept ? fmt::format("The file is kept as {}: {}", *kept, mend_of_records())
              : fmt::format("The file cannot be kept, either: {}", to_string(kept.error())));
     log(LogLevel::Error, "{}", failure);
-    context_.note_state(kept ? *kept : std::string(kPortRecordsFile) + " (before this start)", failure);
+    context_.note_state(kept ? *kept : std::string(kPortRecordsFile) + " (before this start)", {failure});
     if (kept) {
         kept_aside_.insert(*kept);
     }
@@ -89,7 +86,7 @@ void ManagedPorts::look_for_records_kept_aside()
     std::erase_if(kept_aside_, [&](const std::string& file) {
         const bool is_removed = std::ranges::find(there, file) == there.end();
         if (is_removed) {
-            context_.note_state(file, "");
+            context_.note_state(file, {});
         }
         return is_removed;
     });

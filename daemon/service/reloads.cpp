@@ -76,7 +76,7 @@ void Reloads::read_files()
             "disable`), which replaces the file",
             to_string(disabled.error()));
         log(LogLevel::Error, "{}", failure);
-        context_.note_state(kDisabledFile, failure);
+        context_.note_state(kDisabledFile, {failure});
     }
     if (auto released = load_released(context_.options.root)) {
         devices_.released = std::move(*released);
@@ -84,7 +84,7 @@ void Reloads::read_files()
         const std::string failure = fmt::format(
             "no device is released: {}; release those that are to be left alone again", to_string(released.error()));
         log(LogLevel::Error, "{}", failure);
-        context_.note_state(kReleasedFile, failure);
+        context_.note_state(kReleasedFile, {failure});
     }
     auto last = last_good(loaded);
     first_ = FirstReading{std::move(loaded), std::move(last)};
@@ -399,6 +399,7 @@ void Reloads::commit(Staged staged, const Tried& tried, ReloadOutcome outcome)
     }
     changes_.commit(std::move(staged), *loaded.settings.value, [this, rest, part_done](Gathering::Missing missing) {
         rest->outcome.failures = failures_but_of(missing);
+        std::ranges::move(findings_of_ports_but_of(missing), std::back_inserter(rest->outcome.findings));
         rest->outcome.unanswered = std::move(missing);
         part_done();
     });
@@ -409,11 +410,8 @@ void Reloads::commit(Staged staged, const Tried& tried, ReloadOutcome outcome)
 
 void Reloads::note_saved(const Result<void>& saved, const std::string& revision)
 {
-    const std::string failure = saved
-                                    ? ""
-                                    : fmt::format("policy {} is in force, but cannot be saved as the last good one: {}",
-                                                  revision, to_string(saved.error()));
-    context_.note_state(kLastGoodFile, failure);
+    const std::string failure = context_.note_saved(
+        kLastGoodFile, saved, fmt::format("policy {} is in force, but cannot be saved as the last good one", revision));
     if (!saved) {
         log(LogLevel::Warning, "{}", failure);
     }
@@ -445,6 +443,22 @@ std::vector<DeviceFailure> Reloads::failures_but_of(const Gathering::Missing& mi
         }
     }
     return failures;
+}
+
+// They refuse nothing: the tree holds what it can all the same.
+std::vector<JudgedFinding> Reloads::findings_of_ports_but_of(const Gathering::Missing& missing) const
+{
+    std::vector<JudgedFinding> findings;
+    for (const auto& [key, device] : devices_) {
+        if (std::ranges::find(missing, key) != missing.end()) {
+            continue;
+        }
+        PortCare care = ports_.status(key).care;
+        for (Finding& finding : care.findings) {
+            findings.push_back({key, std::move(finding), FindingVerdict::Harmless});
+        }
+    }
+    return findings;
 }
 
 // What taking this policy, which is about to be in force, means for the trial.

@@ -88,6 +88,7 @@ private:
     void note_saved(const Result<void>& saved, const std::string& revision);
     // Of the devices that have answered.
     [[nodiscard]] std::vector<DeviceFailure> failures_but_of(const Gathering::Missing& missing) const;
+    [[nodiscard]] std::vector<JudgedFinding> findings_of_ports_but_of(const Gathering::Missing& missing) const;
     void answer(const ReloadOutcome& outcome);
     void log_outcome(const ReloadOutcome& outcome) const;
     // Of the one that is served, after its outcome was logged.

@@ -19,7 +19,7 @@ inline constexpr auto kLast<PortKeeping> = PortKeeping::Stopped;
 struct PortPriority {
     std::uint32_t priority = 0;
     std::optional<std::uint32_t> traffic_class{};    // empty: the driver has no ETS
-    std::optional<bool> lossless{};                  // empty: the driver has no PFC
+    std::optional<bool> lossless{};                  // empty: the driver does not say
     std::optional<std::uint32_t> buffer{};           // empty: the driver does not say
 };
 
@@ -29,7 +29,7 @@ struct Table<PortPriority> {
     static constexpr auto keys = std::tuple{
         key<&P::priority>("priority", "0 to 7"),
         key<&P::traffic_class>("class", "the traffic class of its packets; absent: the driver has no ETS"),
-        key<&P::lossless>("lossless", "by PFC; absent: the driver has no PFC"),
+        key<&P::lossless>("lossless", "by PFC; absent: the driver does not say"),
         key<&P::buffer>("buffer", "the receive buffer of its packets; absent: the driver does not say"),
     };
 };
@@ -122,6 +122,7 @@ struct PortCare {
     std::uint64_t repairs = 0;
     std::optional<PortDrift> drift{};
     std::vector<std::string> notes{};
+    std::optional<std::uint8_t> cnp_dscp{};
 };
 
 template <>
@@ -139,6 +140,8 @@ struct Table<PortCare> {
         key<&C::drift>("drift", "what [others wrote](#drift-of-a-port) last; absent: nothing"),
         key_unless_empty<&C::notes>("notes", "what of the policy the port cannot have, and what else may set it: a "
                                              "sentence each"),
+        key<&C::cnp_dscp>("cnp-dscp", "of congestion notifications, which have a class of their own by the settings in "
+                                      "force; absent: they have none"),
     };
 };
 
@@ -180,7 +183,7 @@ struct Table<Port> {
         key_unless_empty<&P::has_max_rates>("max-rates", "the driver has maximum rates"),
         key_unless_empty<&P::applications>("applications", "the [application table](#applications-of-a-port)"),
         key<&P::lossless_capacity>("lossless-capacity", "how many priorities can be lossless at a time; absent: the "
-                                                        "driver has no PFC"),
+                                                        "driver does not say"),
         key_unless_empty<&P::buffers>("buffers", "the [receive buffers](#buffers-of-a-port); absent: the driver does "
                                                  "not say"),
         key<&P::buffers_total>("buffers-total", "bytes of all of them; absent: the driver does not say"),

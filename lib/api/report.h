@@ -379,6 +379,7 @@ struct Table<RefusedDevice> {
 struct StateFailure {
     std::string file;
     std::string message;
+    bool unsaved = false;
 };
 
 template <>
@@ -386,6 +387,8 @@ struct Table<StateFailure> {
     static constexpr auto keys = std::tuple{
         key<&StateFailure::file>("file", "below /var/lib/rdma-qos or /run/rdma-qos"),
         key<&StateFailure::message>("message", "what is wrong and what follows from it, a sentence"),
+        key_unless_empty<&StateFailure::unsaved>("unsaved", "it could not be written: that is tried again with the "
+                                                            "next change; absent: no"),
     };
 };
 

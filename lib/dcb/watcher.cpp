@@ -62,21 +62,6 @@ Author author_of(const Change& change, const Transport& ours, std::int64_t now)
                                                                                           : Author::Unknown;
 }
 
-std::string_view in_words(Author author)
-{
-    switch (author) {
-    case Author::Ourselves:
-        return "this daemon";
-    case Author::Driver:
-        return "the driver or the NIC's firmware";
-    case Author::DcbTool:
-        return "probably the command `dcb`";
-    case Author::Unknown:
-        break;
-    }
-    return "another program (as lldpad or mlnx_qos)";
-}
-
 std::vector<Change> read_changes(netlink::Bytes rest)
 {
     std::vector<Change> changes;

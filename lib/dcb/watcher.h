@@ -24,6 +24,7 @@
 #include "lib/base/result.h"
 #include "lib/dcb/port_settings.h"
 #include "lib/dcb/transport.h"
+#include "lib/dcb/words.h"
 #include "lib/netlink/message.h"
 
 namespace rdmaqos::dcb {
@@ -46,16 +47,8 @@ struct Change {
     friend bool operator==(const Change&, const Change&) = default;
 };
 
-// Who wrote, as far as a notification tells.
-enum class Author : std::uint8_t {
-    Ourselves,
-    Driver,     // or the firmware's agent: it has no request
-    DcbTool,    // probably: iproute2 numbers its requests by the time of day
-    Unknown,
-};
 // `ours`: the transport by which this process writes. `now`: seconds since 1970.
 [[nodiscard]] Author author_of(const Change& change, const Transport& ours, std::int64_t now);
-[[nodiscard]] std::string_view in_words(Author author);    // "this daemon", "the driver or its firmware", ...
 
 // Not thread-safe; another thread than that of a Transport may use it.
 class Watcher {

@@ -20,6 +20,21 @@ constexpr std::array<std::pair<Selection, std::string_view>, 4> kTsaWords{{
 
 }    // namespace
 
+std::string_view in_words(Author author)
+{
+    switch (author) {
+    case Author::Ourselves:
+        return "this daemon";
+    case Author::Driver:
+        return "the driver or the NIC's firmware";
+    case Author::DcbTool:
+        return "probably the command `dcb`";
+    case Author::Unknown:
+        break;
+    }
+    return "another program (as lldpad or mlnx_qos)";
+}
+
 std::string_view in_words(Selection selection)
 {
     switch (selection) {

@@ -1,6 +1,7 @@
 // Settings in words, for messages. Pure.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,6 +9,15 @@
 #include "lib/dcb/port_settings.h"
 
 namespace rdmaqos::dcb {
+
+// Who wrote, as far as a notification tells.
+enum class Author : std::uint8_t {
+    Ourselves,
+    Driver,     // or the firmware's agent: it has no request
+    DcbTool,    // probably: iproute2 numbers its requests by the time of day
+    Unknown,
+};
+[[nodiscard]] std::string_view in_words(Author author);    // "this daemon", "the driver or its firmware", ...
 
 [[nodiscard]] std::string_view in_words(Selection selection);    // "strict", "a credit-based shaper", "by weight (ETS)"
 [[nodiscard]] std::string_view in_words(Selector selector);      // "DSCP", "UDP port"

@@ -441,7 +441,8 @@ private:
         if (group.children.size() == 1 && only.min_rate && rate + kRounding < in_kbps(*only.min_rate)) {
             plan_.findings.push_back({FindingKind::MinRateMissed, false, only.path,
                                       "min-rate " + to_string(*only.min_rate),
-                                      to_string(Bandwidth::from_mbps(Bandwidth::from_computed(rate).mbps())),
+                                      to_string(Bandwidth::from_mbps(Bandwidth::from_computed(rate).mbps())) +
+                                          " in its traffic class, whatever the tree gives it",
                                       left < whole ? "classes that are `strict` can take the rest of the link" : why,
                                       Gap::between(Bandwidth::from_computed(rate), *only.min_rate)});
             return;

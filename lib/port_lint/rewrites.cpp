@@ -5,7 +5,7 @@ namespace rdmaqos::port_lint {
 Rewrites count_rewrites(std::span<const SeenWrite> writes, std::chrono::seconds watched)
 {
     constexpr std::chrono::seconds kTogether{1};
-    Rewrites rewrites{.seconds = static_cast<std::uint32_t>(watched.count()), .count = 0, .author = {}};
+    Rewrites rewrites{.seconds = static_cast<std::uint32_t>(watched.count())};
     const SeenWrite* before = nullptr;
     for (const SeenWrite& write : writes) {
         rewrites.count += before != nullptr && write.at - before->at <= kTogether ? 0U : 1U;

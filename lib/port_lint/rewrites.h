@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <span>
-#include <string>
 
 #include "lib/port_lint/values.h"
 
@@ -11,7 +10,7 @@ namespace rdmaqos::port_lint {
 
 struct SeenWrite {
     std::chrono::milliseconds at{};    // since watching began
-    std::string author;                // in words
+    dcb::Author author = dcb::Author::Unknown;
 };
 
 // `writes` in their order.

@@ -286,12 +286,27 @@ void check_rewrites(const Interface& port, Findings& findings)
     if (!port.rewrites || port.rewrites->count < 2) {
         return;
     }
-    findings.push_back(
-        {.what = fmt::format("the settings of {} were written {} times within {} s, last by {}", port.name,
-                             port.rewrites->count, port.rewrites->seconds, port.rewrites->author),
-         .why = fmt::format("whatever else sets this port is overwritten{}", disruptions_of(port.driver)),
-         .command = fmt::format("lldptool -L -i {} adminStatus=disabled", port.name),
-         .caution = "if it is lldpad, which writes whenever it sends; else look for scripts that run dcb or mlnx_qos"});
+    Finding finding{.what = fmt::format("the settings of {} were written {} times within {} s, last by {}", port.name,
+                                        port.rewrites->count, port.rewrites->seconds,
+                                        dcb::in_words(port.rewrites->author)),
+                    .why = fmt::format("whatever else sets this port is overwritten{}", disruptions_of(port.driver))};
+    switch (port.rewrites->author) {
+    case dcb::Author::DcbTool:
+        finding.command = "grep -rlw dcb /etc /usr/local";
+        finding.caution = "it lists scripts and units that may run dcb: end the one that does so again and again";
+        break;
+    case dcb::Author::Driver:
+        finding.command = fmt::format("dcb dcbx set dev {} host ieee", port.name);
+        finding.caution = "if it is an agent of the firmware, which takes what the switch says; a NIC that is reset "
+                          "sets its port, too";
+        break;
+    case dcb::Author::Ourselves:
+    case dcb::Author::Unknown:
+        finding.command = fmt::format("lldptool -L -i {} adminStatus=disabled", port.name);
+        finding.caution = "if it is lldpad, which writes whenever it sends; else look for scripts that run mlnx_qos";
+        break;
+    }
+    findings.push_back(std::move(finding));
 }
 
 // What one end does with a DSCP decides what happens to the packets that it sends; a pause is for a priority.

@@ -9,6 +9,7 @@
 
 #include "lib/base/units.h"
 #include "lib/dcb/port_settings.h"
+#include "lib/dcb/words.h"
 
 namespace rdmaqos::port_lint {
 
@@ -78,7 +79,7 @@ struct KernelTraffic {
 struct Rewrites {
     std::uint32_t seconds = 0;    // of watching
     std::uint32_t count = 0;
-    std::string author;    // of the last, in words: "the tool dcb, probably"
+    dcb::Author author = dcb::Author::Unknown;    // of the last
 };
 
 // A port of another host, as that host says.

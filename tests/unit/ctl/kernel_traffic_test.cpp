@@ -19,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using rdmaqos::test::expect_golden;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -98,7 +99,11 @@ qos-levels:
     const auto all = traffic_of(*read.value, {}, {});
     EXPECT_EQ(of_module(all, "rpcrdma").services.front().level, "");
     EXPECT_THAT(of_module(all, "rpcrdma").services.front().why, HasSubstr("you may not use the default"));
-    EXPECT_THAT(render_kernel_traffic(all, {}), HasSubstr("port 20049: no level: no rule that you may use matched"));
+    EXPECT_THAT(render_kernel_traffic(all, {}, ""),
+                AllOf(HasSubstr("port 20049: no level: no rule that you may use matched"),
+                      HasSubstr("default_roce_tos: this host has no RoCE port\n")));
+    EXPECT_THAT(render_kernel_traffic(all, {}, "there is no /x/sys"),
+                HasSubstr("default_roce_tos: there is no /x/sys\n"));
 }
 
 TEST(KernelTraffic, Screen)
@@ -113,7 +118,7 @@ TEST(KernelTraffic, Screen)
     second.interface.rdma.device = "mlx5_1";
     second.interface.rdma.default_tos.reset();
     expect_golden("ctl/explain-kernel.txt",
-                  render_kernel_traffic(traffic_of(rules, {}, {"nvme_rdma", "rpcrdma"}), {first, second}));
+                  render_kernel_traffic(traffic_of(rules, {}, {"nvme_rdma", "rpcrdma"}), {first, second}, ""));
 }
 
 // Only what nothing else can mark, where the level has a DSCP, and once for each level.

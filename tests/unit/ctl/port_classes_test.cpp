@@ -80,7 +80,8 @@ TEST(PortClassesScreen, TheClassOfCongestionNotificationsWhereTheirDscpIsKnown)
     EXPECT_EQ(json.at("port-classes").at("notifications"), Json::parse(R"({"dscp": 48, "priority": 7, "class": 2})"));
 }
 
-// What the driver says is before what the daemon's settings say; of ports that are not read, nothing is asked.
+// What the driver says is before what the daemon says, and that before the settings; of ports that are not read,
+// nothing is asked.
 TEST(PortClassesScreen, TheDscpOfNotificationsIsThatOfTheDriverOrOfTheSettings)
 {
     const rdmaqos::test::TempDir root;
@@ -96,6 +97,10 @@ TEST(PortClassesScreen, TheDscpOfNotificationsIsThatOfTheDriverOrOfTheSettings)
     root.write("etc/rdma-qos/rdma-qosd.yaml", "version: 1\ncnp-dscp: 40\n");
     root.write("sys/class/net/" + device.netdev + "/ecn/roce_np/cnp_dscp", "48\n");
     EXPECT_EQ(found(), 40) << "a simulated device has no such file";
+    device.port_classes.care.emplace().cnp_dscp = 41;
+    EXPECT_EQ(found(), 41) << "what the daemon uses, whatever the file says by now";
+    device.port_classes.care->cnp_dscp.reset();
+    EXPECT_EQ(found(), std::nullopt);
     device.driver = "mlx5";
     EXPECT_EQ(found(), 48);
 }
@@ -110,8 +115,13 @@ TEST(PortClassesScreen, StatusSaysThatTheyAreNotLookedAt)
     EXPECT_THAT(text, HasSubstr("nothing is wrong in what could be checked\n"
                                 "  not checked: traffic classes of ports, which the daemon does not read "
                                 "(`port-classes: off` in rdma-qosd.yaml): `rdma-qosctl check --host` reads them\n"));
+    EXPECT_EQ(status_json(world, {}).at("unchecked"),
+              Json::array({{{"interface", world.devices.front().netdev},
+                            {"what", "traffic classes"},
+                            {"why", "the daemon does not read them (`port-classes: off` in rdma-qosd.yaml)"}}}));
     world.devices.front().link_layer = "InfiniBand";
     EXPECT_THAT(render_status(world, {}, Colour::Off), Not(HasSubstr("not checked"))) << "it has none";
+    EXPECT_EQ(status_json(world, {}).at("unchecked"), Json::array());
 }
 
 TEST(PortClassesScreen, IsPartOfStatusAndOfTheDevice)

@@ -58,7 +58,7 @@ constexpr Case kCases[] = {
      true, "mlx5_3/1 is not managed: no DEVX"},
     {"state",
      [](World& world) {
-         world.manager.state_failures = {{"/var/lib/rdma-qos/x.json", "is full"}};
+         world.manager.state_failures = {{"/var/lib/rdma-qos/x.json", "is full", true}};
      },
      true, "/var/lib/rdma-qos/x.json: is full"},
     {"link", [](World& world) { world.devices[0].link_up = false; }, false, "mlx5_0/1: the link is down"},
@@ -115,6 +115,17 @@ TEST(Problems, EachIsToldOnceWithAdvice)
         EXPECT_THAT(problems[0].what, HasSubstr(what)) << name;
         EXPECT_FALSE(problems[0].advice.empty()) << name;
     }
+}
+
+TEST(Problems, OfAFileThatCannotBeUsedTheDaemonSaysWhatToDo)
+{
+    World world = sample_world();
+    world.manager.state_failures = {{"/var/lib/rdma-qos/x.json.unusable", "is damaged: remove it", false}};
+    const auto problems = find_problems(world);
+    ASSERT_EQ(problems.size(), 1U);
+    EXPECT_TRUE(problems[0].is_error);
+    EXPECT_EQ(problems[0].what, "/var/lib/rdma-qos/x.json.unusable: is damaged: remove it");
+    EXPECT_EQ(problems[0].advice, "");
 }
 
 TEST(Problems, ErrorsComeFirst)

@@ -130,6 +130,15 @@ TEST(Render, NoLevels)
         testing::EndsWith("\nlevel rpc is only monitored (`mode: monitor`): nothing is written to a device for it\n"));
 }
 
+TEST(Render, LevelsThatAreStrictAreSaidToBe)
+{
+    auto levels = sample_world().manager.levels;
+    levels.at(1).strict = true;
+    EXPECT_THAT(render_levels(levels, Colour::Off),
+                testing::EndsWith("\nlevel rpc is strict: in a port whose traffic classes are as the policy asks, its "
+                                  "class goes first\n"));
+}
+
 TEST(Render, SessionsShowThePerQueuePairChoice)
 {
     expect_golden("ctl/sessions.txt", render_sessions({sample_session_rpc(), sample_session_bulk()}, 0, Colour::Off));

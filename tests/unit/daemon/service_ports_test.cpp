@@ -19,8 +19,12 @@ using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::FieldsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Pair;
+using ::testing::SizeIs;
 
 class ServicePorts : public test::ServiceFixture, public ServiceObserver {
 protected:
@@ -346,7 +350,8 @@ TEST_F(ManagedServicePorts, AreSetBesideARecordThatCannotBeUsed)
         EXPECT_EQ(failures.size(), kept.size()) << "still, although the file was written again";
         for (const std::string& aside : kept) {
             EXPECT_EQ(*read_regular_file(below_root(root.path(), aside), 65536), each.text);
-            EXPECT_THAT(failures, ElementsAre(Pair(aside, AllOf(HasSubstr(each.said), HasSubstr("to use it")))));
+            EXPECT_THAT(failures, ElementsAre(Pair(
+                                      aside, FieldsAre(AllOf(HasSubstr(each.said), HasSubstr("to use it")), false))));
         }
         restart();
         EXPECT_EQ(failures_now(), kept) << "until somebody has seen to it";
@@ -415,9 +420,11 @@ TEST_F(ManagedServicePorts, HaveAClassForNotificationsWhenTheSettingsAsk)
     EXPECT_TRUE(reload_now().accepted);
     EXPECT_EQ(of_notifications().selection, dcb::Selection::Strict);
     EXPECT_TRUE(of_notifications().max_rate);
+    EXPECT_EQ(status().care.cnp_dscp, 48);
     settings(kManage);
     EXPECT_TRUE(reload_now().accepted);
     EXPECT_EQ(of_notifications().selection, dcb::Selection::Ets);
+    EXPECT_EQ(status().care.cnp_dscp, std::nullopt);
 }
 
 TEST_F(ManagedServicePorts, ArePutBackWhenTheDaemonStopsAndNotWhenItRestarts)
@@ -431,6 +438,21 @@ TEST_F(ManagedServicePorts, ArePutBackWhenTheDaemonStopsAndNotWhenItRestarts)
     stop(EndOfService::Stop);
     EXPECT_EQ(ports->settings("eth0"), test::three_classes());
     EXPECT_FALSE(has_record());
+}
+
+// Who reloads is told at once; that the port cannot have it refuses nothing.
+TEST_F(ManagedServicePorts, WhatTheyCannotHaveIsInTheAnswerToAReload)
+{
+    begin_with();
+    EXPECT_THAT(reload_now().findings, IsEmpty());
+    policy(two(70) + "  - {name: plain, schedule: {share: 5}}\n");
+    const auto outcome = reload_now();
+    EXPECT_TRUE(outcome.accepted);
+    EXPECT_THAT(outcome.findings, ElementsAre(FieldsAre("mlx5_0/1", Field(&Finding::path, ElementPath("/plain")),
+                                                        FindingVerdict::Harmless)));
+    EXPECT_THAT(status().care.findings, SizeIs(1));
+    EXPECT_TRUE(disable());
+    EXPECT_THAT(reload_now().findings, IsEmpty()) << "nothing is asked of it";
 }
 
 TEST_F(ManagedServicePorts, FollowAReload)

@@ -12,6 +12,7 @@ namespace {
 
 using testing::AllOf;
 using testing::ElementsAre;
+using testing::FieldsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
@@ -34,9 +35,11 @@ TEST_F(ServiceState, APolicyThatCannotBeKeptIsReportedUntilOneCan)
     policy(kStatePolicy);
     break_state();
     start();
-    EXPECT_THAT(service->context().state_failures,
-                testing::Contains(Pair(kLastGoodFile, AllOf(HasSubstr(service->in_force().policy()->revision),
-                                                            HasSubstr("cannot be saved as the last good one")))));
+    EXPECT_THAT(
+        service->context().state_failures,
+        testing::Contains(Pair(kLastGoodFile, FieldsAre(AllOf(HasSubstr(service->in_force().policy()->revision),
+                                                              HasSubstr("cannot be saved as the last good one")),
+                                                        true))));
     mend_state();
     ASSERT_TRUE(reload().accepted);
     EXPECT_FALSE(service->context().state_failures.contains(kLastGoodFile));
@@ -73,7 +76,7 @@ TEST_F(ServiceState, AListOfDevicesThatCannotBeReadIsReportedUntilItIsReplaced)
     root.write(kDisabledFile, "{\"schema\": 1, \"devices\": [17]}");
     start();
     EXPECT_THAT(service->context().state_failures,
-                ElementsAre(Pair(kDisabledFile, HasSubstr("no device is disabled: "))));
+                ElementsAre(Pair(kDisabledFile, FieldsAre(HasSubstr("no device is disabled: "), false))));
     add_device("mlx5_0");
     ASSERT_TRUE(answer<std::vector<DeviceReconcile>>(
         [&](auto done) { service->device_control().disable("mlx5_0", std::move(done)); }));
@@ -82,7 +85,7 @@ TEST_F(ServiceState, AListOfDevicesThatCannotBeReadIsReportedUntilItIsReplaced)
     EXPECT_FALSE(answer<std::vector<DeviceReconcile>>(
         [&](auto done) { service->device_control().enable("mlx5_0", std::move(done)); }));
     EXPECT_THAT(service->context().state_failures,
-                ElementsAre(Pair(kDisabledFile, HasSubstr("will not be known after a restart"))));
+                ElementsAre(Pair(kDisabledFile, FieldsAre(HasSubstr("will not be known after a restart"), true))));
 }
 
 }    // namespace

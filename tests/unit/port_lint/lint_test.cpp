@@ -136,12 +136,12 @@ const Case kCases[] = {
      }},
     {"rewritten",
      [](Interface& port) {
-         port.rewrites = Rewrites{60, 2, "the tool dcb, probably"};
+         port.rewrites = Rewrites{60, 2, dcb::Author::Unknown};
      },
-     "the settings of eth0 were written 2 times within 60 s, last by the tool dcb, probably",
+     "the settings of eth0 were written 2 times within 60 s, last by another program (as lldpad or mlnx_qos)",
      "lldptool -L -i eth0 adminStatus=disabled",
      [](Interface& port) {
-         port.rewrites = Rewrites{60, 1, "the tool dcb, probably"};
+         port.rewrites = Rewrites{60, 1, dcb::Author::DcbTool};
      }},    // by an administrator
     {"other-end",
      [](Interface& port) {
@@ -526,11 +526,11 @@ TEST(Rewrites, OfAToolThatSetsSeveralThingsAreOne)
 {
     using std::chrono::milliseconds;
     const std::vector<SeenWrite> writes{
-        {milliseconds(100), "a"}, {milliseconds(900), "a"}, {milliseconds(1900), "a"}, {milliseconds(2901), "b"}};
+        {milliseconds(100)}, {milliseconds(900)}, {milliseconds(1900)}, {milliseconds(2901), dcb::Author::DcbTool}};
     const Rewrites rewrites = count_rewrites(writes, std::chrono::seconds(30));
     EXPECT_EQ(rewrites.count, 2U);
     EXPECT_EQ(rewrites.seconds, 30U);
-    EXPECT_EQ(rewrites.author, "b");
+    EXPECT_EQ(rewrites.author, dcb::Author::DcbTool);
     EXPECT_EQ(count_rewrites({}, std::chrono::seconds(30)).count, 0U);
 }
 
@@ -538,13 +538,17 @@ TEST(Rewrites, OfAToolThatSetsSeveralThingsAreOne)
 TEST(PortLint, WhoRewritesAPortIsToldWithWhatThatDoes)
 {
     std::vector<Interface> host{healthy_port()};
-    host.front().rewrites = Rewrites{60, 2, "lldpad, probably"};
+    host.front().rewrites = Rewrites{60, 2, dcb::Author::Unknown};
     EXPECT_THAT(only_finding(host, "rewritten").why, HasSubstr("a write of PFC takes the link down and up"));
     host.front().driver = "ixgbe";
     EXPECT_THAT(only_finding(host, "rewritten").why,
                 HasSubstr("a write of ETS or of entries closes and opens the network interface"));
     host.front().driver = "unknown";
     EXPECT_EQ(only_finding(host, "rewritten").why, "whatever else sets this port is overwritten");
+    host.front().rewrites->author = dcb::Author::DcbTool;
+    EXPECT_EQ(only_finding(host, "rewritten").command, "grep -rlw dcb /etc /usr/local");
+    host.front().rewrites->author = dcb::Author::Driver;
+    EXPECT_EQ(only_finding(host, "rewritten").command, "dcb dcbx set dev eth0 host ieee");
 }
 
 // Each fact that a host may not tell, and how it is said that it was not looked at.

@@ -94,7 +94,7 @@ Interface interface_of(const json& object)
     }
     if (object.contains("rewrites")) {
         const json& rewrites = object.at("rewrites");
-        port.rewrites = Rewrites{rewrites.at("seconds"), rewrites.at("count"), rewrites.at("author")};
+        port.rewrites = Rewrites{rewrites.at("seconds"), rewrites.at("count"), dcb::Author::Unknown};
     }
     return port;
 }

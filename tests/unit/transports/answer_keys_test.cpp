@@ -222,7 +222,12 @@ TEST(AnswerKeys, OfPorts)
                       .read_at = WallTime(std::chrono::seconds(7)),
                       .last_change = PortChange{WallTime(std::chrono::seconds(5)), "the tool dcb"}};
     status.settings.buffers.emplace().total = 262'144;
-    status.care = {PortKeeping::Stopped, "others set it", 2, PortDrift{{}, "the tool dcb", "weights"}, {"lldpad runs"}};
+    status.care = {.keeping = PortKeeping::Stopped,
+                   .reason = "others set it",
+                   .repairs = 2,
+                   .drift = PortDrift{{}, "the tool dcb", "weights"},
+                   .notes = {"lldpad runs"},
+                   .cnp_dscp = 48};
     const auto of = [&] { return written([&](Writer& writer) { write(writer, status); }); };
     Keys keys = keys_in(of());
     keys.insert("reason s");    // of those that were not read
@@ -427,7 +432,7 @@ TEST(AnswerKeys, OfPlans)
     device.findings = {{"mlx5_0/1", kSomeFinding, FindingVerdict::Refuses}};
     device.rates = {{kSomeLeaf, {kSomeRate, kSomeRate}}};
     device.port = PortPlan{
-        "eth0", "a table", {{"maps DSCP 10 to priority 3", "takes the link down"}}, {"no cap"}, {"a note"}};
+        "eth0", "a table", {{"maps DSCP 10 to priority 3", "takes the link down"}}, {kSomeFinding}, {"a note"}};
     report.devices = {device};
     report.refusal = "mlx5_0/1: no";
     report.left_out = {{"mlx5_2/1", LeftOutDevice::Why::Released}};

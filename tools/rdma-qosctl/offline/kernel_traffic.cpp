@@ -112,14 +112,17 @@ std::vector<KernelTraffic> kernel_traffic(const Matcher& matcher, const Request&
 }
 
 std::string render_kernel_traffic(const std::vector<KernelTraffic>& traffic,
-                                  const std::vector<port_lint::FoundPort>& ports)
+                                  const std::vector<port_lint::FoundPort>& ports, const std::string& unseen)
 {
     std::string text;
     for (const KernelTraffic& each : traffic) {
         text += text_of(each);
     }
-    text += ports.empty() ? "default_roce_tos: this host has no RoCE port\n"
-                          : "default_roce_tos, of connections that rdma_cm makes and nobody marks\n";
+    if (ports.empty()) {
+        text += fmt::format("default_roce_tos: {}\n", unseen.empty() ? "this host has no RoCE port" : unseen);
+    } else {
+        text += "default_roce_tos, of connections that rdma_cm makes and nobody marks\n";
+    }
     for (const port_lint::FoundPort& port : ports) {
         text += text_of(port);
     }

@@ -40,8 +40,10 @@ struct KernelTraffic {
                                                         const std::set<std::string>& loaded);
 
 // The settings of rdma_cm that these connections fall back to: of each port of the host, and what is wanted of it.
+// `unseen`: why no port is known, a sentence; empty: these are all.
 [[nodiscard]] std::string render_kernel_traffic(const std::vector<KernelTraffic>& traffic,
-                                                const std::vector<port_lint::FoundPort>& ports);
+                                                const std::vector<port_lint::FoundPort>& ports,
+                                                const std::string& unseen);
 
 // For the lint: protocols that are loaded, have nothing but the port's default, and levels that mark packets.
 [[nodiscard]] std::vector<port_lint::KernelTraffic> by_default_of_port(const std::vector<KernelTraffic>& traffic);

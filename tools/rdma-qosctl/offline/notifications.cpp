@@ -17,7 +17,12 @@ void find_notifications(World& world, const std::string& root, const std::filesy
                                                          device.pci_address)
                                   .notifications.dscp;
         }
-        if (!device.cnp_dscp && settings.value) {
+        if (device.cnp_dscp) {
+            continue;
+        }
+        if (const auto& care = device.port_classes.care) {
+            device.cnp_dscp = care->cnp_dscp;
+        } else if (settings.value) {
             device.cnp_dscp = settings.value->cnp_dscp;
         }
     }

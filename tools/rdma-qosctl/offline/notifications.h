@@ -9,8 +9,8 @@
 namespace rdmaqos::ctl {
 
 // Sets `cnp_dscp` of the devices whose traffic classes were read: what the driver says in files below `host` ("/"),
-// else `cnp-dscp` of the settings below `root`, which are those of the daemon if nobody has edited them since.
-// Simulated devices have no such files.
+// else what the daemon uses, else, of a port that it does not set, `cnp-dscp` of the settings below `root`. Simulated
+// devices have no such files.
 void find_notifications(World& world, const std::string& root, const std::filesystem::path& host = "/");
 
 }    // namespace rdmaqos::ctl

@@ -28,9 +28,8 @@ Result<std::map<std::string, port_lint::Rewrites>> watch_ports(std::chrono::seco
         }
         for (const dcb::Change& change : watcher.drain()) {
             if (!change.interface.empty()) {
-                writes[change.interface].push_back(
-                    {std::chrono::duration_cast<milliseconds>(Clock::now() - begin),
-                     std::string(dcb::in_words(dcb::author_of(change, kernel, std::time(nullptr))))});
+                writes[change.interface].push_back({std::chrono::duration_cast<milliseconds>(Clock::now() - begin),
+                                                    dcb::author_of(change, kernel, std::time(nullptr))});
             }
         }
     }

@@ -85,6 +85,11 @@ std::string render_levels(const std::vector<api::Level>& levels, const Screen& s
             text += fmt::format("level {} is only monitored (`mode: monitor`): nothing is written to a device for it\n",
                                 printable(level.name));
         }
+        if (level.strict) {
+            text += fmt::format("level {} is strict: in a port whose traffic classes are as the policy asks, its class "
+                                "goes first\n",
+                                printable(level.name));
+        }
     }
     const auto overrides = overrides_of(levels);
     for (const auto& view : overrides) {

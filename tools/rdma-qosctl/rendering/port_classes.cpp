@@ -19,7 +19,7 @@ using Fit = Table::Fit;
 
 std::string_view word_of(const std::optional<bool>& lossless)
 {
-    return !lossless ? "-" : *lossless ? "yes" : "no";
+    return !lossless ? "unknown" : *lossless ? "yes" : "no";
 }
 
 // "traffic classes of ens1f0np0: trust dscp; last changed ... by ..."

@@ -158,12 +158,10 @@ std::string render_unchecked(const std::vector<port_lint::Unchecked>& unchecked,
                                          screen, 2);
 }
 
-// Whether the daemon does not read traffic classes of a port, by its settings.
-bool are_classes_off(const World& world)
+// The daemon does not read traffic classes of the port, by its settings.
+bool has_classes_off(const DeviceView& device)
 {
-    return std::ranges::any_of(world.devices, [](const DeviceView& device) {
-        return device.port_classes.state == "off" && device.link_layer != "InfiniBand";
-    });
+    return device.port_classes.state == "off" && device.link_layer != "InfiniBand";
 }
 
 std::string render_classes_off(const Screen& screen)
@@ -271,7 +269,7 @@ std::string render_status(const World& world, const std::vector<Problem>& proble
     for (const auto& failure : host.failures) {
         text += fmt::format("{}\n\n", sentence_on(screen, 0, 2, printable(failure)));
     }
-    const bool is_off = are_classes_off(world);
+    const bool is_off = std::ranges::any_of(world.devices, has_classes_off);
     text += render_problems(problems, world.unchecked.empty() && !is_off, screen);
     text += is_off ? render_classes_off(screen) : "";
     text += render_unchecked(world.unchecked, screen);
@@ -337,7 +335,14 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
         set_text(entry, "advice", problem.advice);
         json["problems"].push_back(std::move(entry));
     }
-    json["unchecked"] = unchecked_json(world.unchecked);
+    auto unchecked = world.unchecked;
+    for (const auto& device : world.devices) {
+        if (has_classes_off(device)) {
+            unchecked.push_back({device.netdev, "traffic classes",
+                                 "the daemon does not read them (`port-classes: off` in rdma-qosd.yaml)"});
+        }
+    }
+    json["unchecked"] = unchecked_json(unchecked);
     return json;
 }
 

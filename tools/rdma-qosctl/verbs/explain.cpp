@@ -13,6 +13,7 @@
 #include "policy/explain/explain_render.h"
 #include "policy/model/traffic_class.h"
 #include "tools/rdma-qosctl/offline/kernel_traffic.h"
+#include "tools/rdma-qosctl/offline/port_demands.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/path_answers.h"
@@ -123,9 +124,9 @@ Result<ExitStatus> explain_kernel(const Context& context, const PathQuestion& qu
     const auto traffic = kernel_traffic(*world.matcher, paths.front(), loaded_protocols(root));
     const auto ports = port_lint::find_ports(root);
     const std::string note = kernel_note(context, question, world);
-    print(context.json
-              ? to_text({{"mode", "offline"}, {"note", note}, {"kernel", kernel_json(traffic, ports)}})
-              : render_note(note, context.screen) + lines_on(context.screen, render_kernel_traffic(traffic, ports)));
+    print(context.json ? to_text({{"mode", "offline"}, {"note", note}, {"kernel", kernel_json(traffic, ports)}})
+                       : render_note(note, context.screen) +
+                             lines_on(context.screen, render_kernel_traffic(traffic, ports, why_no_ports(root))));
     return ExitStatus::Ok;
 }
 

@@ -56,13 +56,11 @@ void find_in_manager(const ManagerView& manager, std::vector<Problem>& problems)
                             "nothing of the policy holds there; the daemon tries again by itself"});
     }
     for (const auto& failure : manager.state_failures) {
-        // What was kept aside when the daemon began was written well; the message says what to do about it.
-        const bool is_kept_aside = failure.file.find(".unusable") != std::string::npos ||
-                                   failure.file.ends_with("(before this start)");
+        // Of one that could not be used, the message says what to do.
         problems.push_back({true, fmt::format("{}: {}", failure.file, failure.message),
-                            is_kept_aside ? ""
-                                          : "see whether its file system is full, read-only or damaged; the file is "
-                                            "written again with the next change"});
+                            failure.unsaved ? "see whether its file system is full, read-only or damaged; the file is "
+                                              "written again with the next change"
+                                            : ""});
     }
     for (const auto& key : manager.released_devices) {
         problems.push_back({false, fmt::format("{} is released: the daemon does not manage it", key),
