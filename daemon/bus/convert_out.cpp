@@ -303,8 +303,8 @@ api::Port to_record(const PortStatus& port)
         said.keeping = care.keeping;
         said.reason = care.reason;
         said.repairs = care.repairs;
-        said.notes = sentences(care.findings);
-        said.notes.insert(said.notes.end(), care.notes.begin(), care.notes.end());
+        said.findings = sentences(care.findings);
+        said.notes = care.notes;
         said.cnp_dscp = care.cnp_dscp;
         if (care.drift) {
             said.drift = {seconds(care.drift->at), care.drift->by, care.drift->what};

@@ -121,6 +121,7 @@ struct PortCare {
     std::string reason{};
     std::uint64_t repairs = 0;
     std::optional<PortDrift> drift{};
+    std::vector<std::string> findings{};
     std::vector<std::string> notes{};
     std::optional<std::uint8_t> cnp_dscp{};
 };
@@ -138,8 +139,8 @@ struct Table<PortCare> {
         key_unless_empty<&C::reason>("reason", "why it is not `kept`"),
         key<&C::repairs>("repairs", "how often what others wrote was put back"),
         key<&C::drift>("drift", "what [others wrote](#drift-of-a-port) last; absent: nothing"),
-        key_unless_empty<&C::notes>("notes", "what of the policy the port cannot have, and what else may set it: a "
-                                             "sentence each"),
+        key_unless_empty<&C::findings>("findings", "what of the policy the port cannot have: a sentence each"),
+        key_unless_empty<&C::notes>("notes", "what it has otherwise, and what else may set it: a sentence each"),
         key<&C::cnp_dscp>("cnp-dscp", "of congestion notifications, which have a class of their own by the settings in "
                                       "force; absent: they have none"),
     };

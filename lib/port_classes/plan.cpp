@@ -438,14 +438,24 @@ private:
         const ClassRequest& only = requests_.children[group.children.front()];
         const double left = std::max(left_by_strict(), 0.0);
         const double rate = reached * std::min(left, whole);
+        // Even with all the weight there is.
+        const bool is_taken_by_strict = whole < link_ && only.min_rate &&
+                                        in_kbps(*only.min_rate) > std::min(left, whole) * (kWhole - 1) / kWhole;
         if (group.children.size() == 1 && only.min_rate && rate + kRounding < in_kbps(*only.min_rate)) {
-            plan_.findings.push_back({FindingKind::MinRateMissed, false, only.path,
-                                      "min-rate " + to_string(*only.min_rate),
-                                      to_string(Bandwidth::from_mbps(Bandwidth::from_computed(rate).mbps())) +
-                                          " in its traffic class, whatever the tree gives it",
-                                      left < whole ? "classes that are `strict` can take the rest of the link" : why,
-                                      Gap::between(Bandwidth::from_computed(rate), *only.min_rate)});
+            plan_.findings.push_back(
+                {FindingKind::MinRateMissed, false, only.path, "min-rate " + to_string(*only.min_rate),
+                 to_string(Bandwidth::from_mbps(Bandwidth::from_computed(rate).mbps())) +
+                     " in its traffic class, whatever the tree gives it",
+                 is_taken_by_strict
+                     ? fmt::format("classes that are `strict` can take {} of {}",
+                                   to_string(Bandwidth::from_computed(link_ - left)), to_string(options_.link_speed))
+                     : why,
+                 Gap::between(Bandwidth::from_computed(rate), *only.min_rate)});
             return;
+        }
+        constexpr double kNothing = 0.00005;    // of the link: 0.00 % where it is told
+        if (wish.wanted * whole / link_ < kNothing) {
+            return;    // others are promised all of it, and the least weight gives it some
         }
         // A finding about its cap may explain the difference already.
         const double off = std::abs(reached - (is_cap_told_[index] ? std::min(wish.wanted, wish.most) : wish.wanted));

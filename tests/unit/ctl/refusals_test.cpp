@@ -156,12 +156,12 @@ TEST(Refusals, WhatAPortThatIsLeftAloneCannotGiveIsWorthKnowing)
     care.keeping = PortKeeping::LeftAlone;
     care.reason = "the scheduling tree divides the port, for all processes together";
     EXPECT_THAT(find_problems(world), IsEmpty());
-    care.notes = {"/rpc: requested 70.00 %, achievable 50.00 %: the port divides itself"};
+    care.findings = {"/rpc: requested 70.00 %, achievable 50.00 %: the port divides itself"};
     const auto problems = find_problems(world);
     ASSERT_THAT(problems, SizeIs(1));
     EXPECT_FALSE(problems[0].is_error);
     EXPECT_EQ(problems[0].what, "mlx5_0/1: /rpc: requested 70.00 %, achievable 50.00 %: the port divides itself");
-    care.reason = care.notes.front();
+    care.reason = care.findings.front();
     EXPECT_THAT(find_problems(world), IsEmpty()) << "it is said with the port";
 }
 

@@ -13,6 +13,7 @@
 #include "tools/rdma-qosctl/rendering/devices.h"
 #include "tools/rdma-qosctl/rendering/path_answers.h"
 #include "tools/rdma-qosctl/rendering/plan.h"
+#include "tools/rdma-qosctl/rendering/port_classes.h"
 #include "tools/rdma-qosctl/rendering/signal.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
 #include "tools/rdma-qosctl/world/busy_rates.h"
@@ -525,6 +526,10 @@ TEST(Render, AChangeOfTrafficClassesIsSaidInWords)
     api::PortCare& care = port.care.emplace();
     care.keeping = PortKeeping::Kept;
     EXPECT_EQ(said(), "mlx5_0/1: traffic classes of ens1: set as the policy asks");
+    care.findings = {"/plain: requested a traffic class of its own"};
+    EXPECT_EQ(keeping_in_words("ens1", care),
+              "traffic classes of ens1: set as the policy asks, as far as the port can have it");
+    care.findings.clear();
     care.keeping = PortKeeping::Pending;
     EXPECT_EQ(said(), "mlx5_0/1: traffic classes of ens1: being set");
     care.keeping = PortKeeping::Kept;

@@ -188,6 +188,19 @@ TEST(PortClassesPlan, OthersAreNotStarvedAndYieldToGuarantees)
               20);
 }
 
+// Tried by hand: the guarantee was said to fail for the steps of weights, and bulk to have asked for 0.00 %.
+TEST(PortClassesPlan, WhatStrictClassesTakeIsNamedAsTheReason)
+{
+    const Requests greedy{{guaranteed(child("rpc", 1, 26), gbps(80)), child("bulk", 1, 10),
+                           strict(capped(child("urgent", 1, 40), gbps(30)))},
+                          {}};
+    const Plan planned = plan(greedy, started(kMlx5), rules(kMlx5), {.link_speed = gbps(100)});
+    ASSERT_THAT(planned.findings, SizeIs(1));
+    EXPECT_EQ(planned.findings[0].kind, FindingKind::MinRateMissed);
+    EXPECT_EQ(planned.findings[0].path, ElementPath("/rpc"));
+    EXPECT_EQ(planned.findings[0].why, "classes that are `strict` can take 30 Gbit/s of 100 Gbit/s");
+}
+
 // Every program can send with their DSCP.
 TEST(PortClassesPlan, NotificationsMayUseAHundredthOfTheLink)
 {

@@ -226,6 +226,7 @@ TEST(AnswerKeys, OfPorts)
                    .reason = "others set it",
                    .repairs = 2,
                    .drift = PortDrift{{}, "the tool dcb", "weights"},
+                   .findings = {kSomeFinding},
                    .notes = {"lldpad runs"},
                    .cnp_dscp = 48};
     const auto of = [&] { return written([&](Writer& writer) { write(writer, status); }); };

@@ -85,7 +85,8 @@ std::string keeping_in_words(const std::string& netdev, const api::PortCare& car
     std::string text;
     switch (care.keeping) {
     case PortKeeping::Kept:
-        text = fmt::format("traffic classes of {}: set as the policy asks", netdev);
+        text = fmt::format("traffic classes of {}: set as the policy asks{}", netdev,
+                           care.findings.empty() ? "" : ", as far as the port can have it");
         break;
     case PortKeeping::LeftAlone:
         text = because("left as they are");

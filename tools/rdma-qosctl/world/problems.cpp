@@ -185,9 +185,14 @@ void find_in_port_classes(const DeviceView& device, std::vector<Problem>& proble
         problems.push_back({true, fmt::format("{}: {}", device.key(), care->reason),
                             fmt::format("end what else sets them, then `rdma-qosctl enable {}`", device.key())});
     }
-    for (const std::string& note : port.care ? port.care->notes : std::vector<std::string>()) {
-        // Why it is left alone is said with the port.
-        if (port.care->keeping != PortKeeping::LeftAlone || note != port.care->reason) {
+    if (care) {
+        for (const std::string& finding : care->findings) {
+            // Why it is left alone is said with the port.
+            if (care->keeping != PortKeeping::LeftAlone || finding != care->reason) {
+                problems.push_back({false, fmt::format("{}: {}", device.key(), finding), ""});
+            }
+        }
+        for (const std::string& note : care->notes) {
             problems.push_back({false, fmt::format("{}: {}", device.key(), note), ""});
         }
     }
