@@ -10,6 +10,7 @@ readonly examples=/usr/share/doc/rdma-qosd/examples
 readonly state=/var/lib/rdma-qos
 readonly alerts=/etc/prometheus/rdma-qos-alerts.yaml
 readonly drop_in=/run/systemd/system/rdma-qosd.service.d/e2e-monitoring.conf
+readonly classes_drop_in=/run/systemd/system/rdma-qosd.service.d/port-classes.conf
 
 # put_settings [LINE...]: what the manual says, written every second, and these.
 put_settings()
@@ -128,15 +129,36 @@ has_all_metrics()
     cmp -s "$scratch/documented" "$scratch/collected"
 }
 
+# with_port_classes [LINE...]: the daemon with these settings, which sets traffic classes where the tree does not divide
+# the port, with this policy but for DSCPs.
+with_port_classes()
+{
+    put_settings 'attach-mode: per-process' 'port-classes: manage' "$@"
+    install -D -m 644 /usr/share/rdma-qos/port-classes.conf "$classes_drop_in"
+    systemctl daemon-reload
+    sed -i 's/{name: rpc,/& dscp: 26,/; s/{name: bulk,/& dscp: 10,/' "$policy"
+    systemctl restart rdma-qosd.service
+}
+
+without_port_classes()
+{
+    rm "$classes_drop_in"
+    systemctl daemon-reload
+    put_settings
+    start_with base
+}
+
 monitoring_metrics()
 {
     monitored
-    # Every metric that comes with something to say: of levels that are monitored, overridden and lost, and of adoption.
-    put_settings 'unregistered: adopt'
+    # Every metric that comes with something to say: of levels that are monitored, overridden and lost, of adoption, and
+    # of traffic classes.
     sed -i 's/^  - {name: batch/  - {name: trial, mode: monitor, schedule: {share: 5}}\n&/' "$policy"
-    systemctl reload rdma-qosd.service
+    with_port_classes 'unregistered: adopt'
     hold e2e-payroll system.slice alice --level payroll
     eventually "alice's program is attached" has_attached e2e-payroll.service
+    hold e2e-marked system.slice bob --level bulk
+    eventually "bob's program is attached" has_attached e2e-marked.service
     sed -i '/name: payroll/d' "$policy"
     systemctl reload rdma-qosd.service
     rdma-qosctl override bulk --max-rate 10Gbps --for 10m
@@ -149,9 +171,7 @@ monitoring_metrics()
         "node_exporter's errors"
     fires RdmaQosLevelLost
     rdma-qosctl override clear bulk
-    put_settings
-    put_policy base
-    systemctl reload rdma-qosd.service
+    without_port_classes
     resolves RdmaQosLevelLost
     table_row Prometheus "$(version_of prometheus)" "metrics of the manual, their types and labels" \
         "$(wc -l <"$scratch/documented")" 0
@@ -238,6 +258,20 @@ monitoring_refused_tree()
     resolves RdmaQosDeviceDegraded RdmaQosOperationsFail
 }
 test_case monitoring_refused_tree "alerts say that a device refuses its tree"
+
+monitoring_port_classes()
+{
+    monitored
+    put_policy base
+    ctl_emulator dcb-fault mlx5_0 1 refuse times 1000000
+    with_port_classes
+    fires RdmaQosPortClasses
+    ctl_emulator clear
+    rdma-qosctl reconcile mlx5_0
+    resolves RdmaQosPortClasses
+    without_port_classes
+}
+test_case monitoring_port_classes "an alert says that a driver refuses traffic classes"
 
 monitoring_unenforced()
 {
