@@ -453,20 +453,20 @@ private:
                  Gap::between(Bandwidth::from_computed(rate), *only.min_rate)});
             return;
         }
-        constexpr double kNothing = 0.00005;    // of the link: 0.00 % where it is told
-        if (wish.wanted * whole / link_ < kNothing) {
-            return;    // others are promised all of it, and the least weight gives it some
-        }
         // A finding about its cap may explain the difference already.
         const double off = std::abs(reached - (is_cap_told_[index] ? std::min(wish.wanted, wish.most) : wish.wanted));
+        constexpr double kNothing = 0.00005;    // of the link: 0.00 %
+        const bool gets_nothing = wish.wanted * whole / link_ < kNothing;
         if (off > kTolerated * wish.wanted) {
             for (const std::size_t child : group.children) {
                 plan_.findings.push_back(
                     {FindingKind::ShareError, false, requests_.children[child].path,
-                     percent(wish.wanted * whole / link_) + " when all are busy" +
+                     (gets_nothing ? "nothing" : percent(wish.wanted * whole / link_)) + " when all are busy" +
                          (group.children.size() > 1 ? " together with " + in_words(requests_, group.children, child)
                                                     : std::string()),
-                     fmt::format("{:.2f} %", reached * whole / link_ * 100), why});
+                     fmt::format("{:.2f} %", reached * whole / link_ * 100),
+                     gets_nothing ? "others are promised all of the link, but a class has a weight of 1 at least"
+                                  : why});
             }
         }
     }

@@ -195,10 +195,12 @@ TEST(PortClassesPlan, WhatStrictClassesTakeIsNamedAsTheReason)
                            strict(capped(child("urgent", 1, 40), gbps(30)))},
                           {}};
     const Plan planned = plan(greedy, started(kMlx5), rules(kMlx5), {.link_speed = gbps(100)});
-    ASSERT_THAT(planned.findings, SizeIs(1));
+    ASSERT_THAT(planned.findings, SizeIs(2));
     EXPECT_EQ(planned.findings[0].kind, FindingKind::MinRateMissed);
     EXPECT_EQ(planned.findings[0].path, ElementPath("/rpc"));
     EXPECT_EQ(planned.findings[0].why, "classes that are `strict` can take 30 Gbit/s of 100 Gbit/s");
+    EXPECT_EQ(planned.findings[1].path, ElementPath("/bulk"));
+    EXPECT_EQ(planned.findings[1].requested, "nothing when all are busy");
 }
 
 // Every program can send with their DSCP.
