@@ -51,16 +51,34 @@ podman_version()
     podman --version | sed 's/.* //'
 }
 
-# session_in CONTAINER: of the program in it.
+# pid_by_ENGINE NAME: of the program in a container, for the functions below.
+pid_by_podman()
+{
+    podman inspect --format '{{.State.Pid}}' "$1"
+}
+
+# session_in ENGINE NAME
 session_in()
 {
-    local pid
-    pid=$(podman inspect --format '{{.State.Pid}}' "$1")
-    rdma-qosctl sessions --json | jq -c --argjson pid "$pid" '.sessions[] | select(.owner.pid == $pid)'
+    rdma-qosctl sessions --json | jq -c --argjson pid "$("pid_by_$1" "$2")" '.sessions[] | select(.owner.pid == $pid)'
 }
 has_session_in()
 {
-    [[ -n $(session_in "$1" | jq -r '."queue-pairs"[]? | select(.leaf != null) | .leaf') ]]
+    [[ -n $(session_in "$@" | jq -r '."queue-pairs"[]? | select(.leaf != null) | .leaf') ]]
+}
+adopted_in()
+{
+    rdma-qosctl qps --json | jq -e --argjson pid "$("pid_by_$1" "$2")" \
+        'any(."queue-pairs"[]; .pid == $pid and .leaf == "/batch")' >/dev/null
+}
+
+# adopting [COMMAND]: the daemon adopts, until the case ends, with this command before.
+adopting()
+{
+    printf 'version: 1\nunregistered: adopt\n' >/etc/rdma-qos/rdma-qosd.yaml
+    # shellcheck disable=SC2064    # the command is known now
+    trap "${1:-:}; rm -f /etc/rdma-qos/rdma-qosd.yaml; systemctl restart rdma-qosd.service" EXIT
+    systemctl restart rdma-qosd.service
 }
 
 # hold_in NAME OPTION... : rdma-qos-sample, until the case ends.
@@ -69,7 +87,7 @@ hold_in()
     local name=$1
     shift
     in_container "$name" --detach "$@" -- "$sample" --device mlx5_0 sleep infinity >/dev/null
-    eventually "the queue pair in $name is in a leaf" has_session_in "$name"
+    eventually "the queue pair in $name is in a leaf" has_session_in podman "$name"
 }
 
 containers_registered()
@@ -77,7 +95,7 @@ containers_registered()
     start_with base
     hold_in registered --cgroup-parent batch.slice --uidmap 0:100000:65536 --volume /run/rdma-qos:/run/rdma-qos:ro
     local session why
-    session=$(session_in registered)
+    session=$(session_in podman registered)
     why=$(rdma-qosctl why "$(jq .owner.pid <<<"$session")")
     podman kill registered >/dev/null
     contains "$(jq -r .owner.cgroup <<<"$session")" "/batch.slice/libpod-" "the cgroup of its session"
@@ -110,19 +128,12 @@ containers_not_administrators()
 }
 test_case containers_not_administrators "nobody in a container is an administrator"
 
-adopted_in()
-{
-    rdma-qosctl qps --json | jq -e --argjson pid "$(podman inspect --format '{{.State.Pid}}' "$1")" \
-        'any(."queue-pairs"[]; .pid == $pid and .leaf == "/batch")' >/dev/null
-}
 containers_adopted()
 {
     start_with base
-    printf 'version: 1\nunregistered: adopt\n' >/etc/rdma-qos/rdma-qosd.yaml
-    trap 'rm -f /etc/rdma-qos/rdma-qosd.yaml; systemctl restart rdma-qosd.service' EXIT
-    systemctl restart rdma-qosd.service
+    adopting
     in_container adopted --detach --cgroup-parent batch.slice --uidmap 0:100000:65536 -- /usr/bin/python3 "$files/queue_pairs.py" 1 >/dev/null
-    eventually "the queue pair of a user namespace is adopted" adopted_in adopted
+    eventually "the queue pair of a user namespace is adopted" adopted_in podman adopted
     podman kill adopted >/dev/null
     table_row podman "$(podman_version)" "adoption in a user namespace, without a mount" 1 0
 }
@@ -161,10 +172,8 @@ test_case containers_rootless "a program in a rootless container registers over 
 containers_rootless_adopted()
 {
     start_with base
-    printf 'version: 1\nunregistered: adopt\n' >/etc/rdma-qos/rdma-qosd.yaml
-    trap 'rm -f /etc/rdma-qos/rdma-qosd.yaml; systemctl restart rdma-qosd.service' EXIT
     sed -i 's/trainer.service/e2e-rootless-adopted.service/' "$policy"
-    systemctl restart rdma-qosd.service
+    adopting
     rootless e2e-rootless-adopted -- /usr/bin/python3 "$files/queue_pairs.py" 1
     eventually "the queue pair of a rootless container is adopted" is_adopted e2e-rootless-adopted.service /rpc
     table_row podman "$(podman_version)" "rootless: adoption, without a mount" 1 none
@@ -190,29 +199,21 @@ by_containerd()
 }
 readonly mounted_socket=(--mount "type=bind,src=/run/rdma-qos,dst=/run/rdma-qos,options=rbind:ro")
 
-# pid_by_containerd NAME
 pid_by_containerd()
 {
     ctr task ls | awk -v name="$1" '$1 == name { print $2 }'
 }
 
-# end_by_containerd NAME
+has_ended_by_containerd()
+{
+    ! ctr task ls | grep -q "^$1 .*RUNNING"
+}
 end_by_containerd()
 {
     ctr task kill --signal SIGKILL "$1" || true
-    eventually "$1 has ended" eval "! ctr task ls | grep -q '^$1 .*RUNNING'"
+    eventually "$1 has ended" has_ended_by_containerd "$1"
     ctr task rm "$1" || true
     ctr container rm "$1" || true
-}
-
-# session_by_containerd NAME
-session_by_containerd()
-{
-    rdma-qosctl sessions --json | jq -c --argjson pid "$(pid_by_containerd "$1")" '.sessions[] | select(.owner.pid == $pid)'
-}
-has_session_by_containerd()
-{
-    [[ -n $(session_by_containerd "$1" | jq -r '."queue-pairs"[]? | select(.leaf != null) | .leaf') ]]
 }
 
 containerd_registered()
@@ -220,9 +221,9 @@ containerd_registered()
     start_with base
     trap 'end_by_containerd registered' EXIT
     by_containerd registered --detach "${mounted_socket[@]}" -- "$sample" --device mlx5_0 sleep infinity
-    eventually "the queue pair of containerd's program is in a leaf" has_session_by_containerd registered
+    eventually "the queue pair of containerd's program is in a leaf" has_session_in containerd registered
     local session
-    session=$(session_by_containerd registered)
+    session=$(session_in containerd registered)
     equal "$(jq -r .owner.cgroup <<<"$session")" /batch.slice/cri-containerd-registered "the cgroup of its session"
     equal "$(jq -r '."queue-pairs"[0].leaf' <<<"$session")" /batch "its leaf"
     contains "$(refused by_containerd administrator --rm "${mounted_socket[@]}" -- "$(command -v rdma-qosctl)" reload)" \
@@ -231,19 +232,12 @@ containerd_registered()
 }
 test_case containerd_registered "a program of containerd registers over the mounted socket, and its root is no administrator"
 
-adopted_by_containerd()
-{
-    rdma-qosctl qps --json | jq -e --argjson pid "$(pid_by_containerd "$1")" \
-        'any(."queue-pairs"[]; .pid == $pid and .leaf == "/batch")' >/dev/null
-}
 containerd_adopted()
 {
     start_with base
-    printf 'version: 1\nunregistered: adopt\n' >/etc/rdma-qos/rdma-qosd.yaml
-    trap 'end_by_containerd adopted; rm -f /etc/rdma-qos/rdma-qosd.yaml; systemctl restart rdma-qosd.service' EXIT
-    systemctl restart rdma-qosd.service
+    adopting 'end_by_containerd adopted'
     by_containerd adopted --detach -- /usr/bin/python3 "$files/queue_pairs.py" 1
-    eventually "the queue pair of containerd's program is adopted" adopted_by_containerd adopted
+    eventually "the queue pair of containerd's program is adopted" adopted_in containerd adopted
     table_row containerd "$(containerd_version)" "adoption, without a mount" 1 0
 }
 test_case containerd_adopted "a program of containerd is adopted"
