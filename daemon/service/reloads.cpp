@@ -445,7 +445,7 @@ std::vector<DeviceFailure> Reloads::failures_but_of(const Gathering::Missing& mi
     return failures;
 }
 
-// They refuse nothing: the tree holds what it can all the same.
+// No reason to refuse the policy: the scheduling tree is enforced all the same.
 std::vector<JudgedFinding> Reloads::findings_of_ports_but_of(const Gathering::Missing& missing) const
 {
     std::vector<JudgedFinding> findings;

@@ -438,10 +438,9 @@ private:
         const ClassRequest& only = requests_.children[group.children.front()];
         const double left = std::max(left_by_strict(), 0.0);
         const double rate = reached * std::min(left, whole);
-        // Even with all the weight there is.
-        const bool is_taken_by_strict = whole < link_ && only.min_rate &&
-                                        in_kbps(*only.min_rate) > std::min(left, whole) * (kWhole - 1) / kWhole;
         if (group.children.size() == 1 && only.min_rate && rate + kRounding < in_kbps(*only.min_rate)) {
+            const double with_all_weights = std::min(left, whole) * (kWhole - 1) / kWhole;
+            const bool is_taken_by_strict = whole < link_ && in_kbps(*only.min_rate) > with_all_weights;
             plan_.findings.push_back(
                 {FindingKind::MinRateMissed, false, only.path, "min-rate " + to_string(*only.min_rate),
                  to_string(Bandwidth::from_mbps(Bandwidth::from_computed(rate).mbps())) +
@@ -455,9 +454,9 @@ private:
         }
         // A finding about its cap may explain the difference already.
         const double off = std::abs(reached - (is_cap_told_[index] ? std::min(wish.wanted, wish.most) : wish.wanted));
-        constexpr double kNothing = 0.00005;    // of the link: 0.00 %
-        const bool gets_nothing = wish.wanted * whole / link_ < kNothing;
         if (off > kTolerated * wish.wanted) {
+            constexpr double kNothing = 0.00005;    // of the link: 0.00 %
+            const bool gets_nothing = wish.wanted * whole / link_ < kNothing;
             for (const std::size_t child : group.children) {
                 plan_.findings.push_back(
                     {FindingKind::ShareError, false, requests_.children[child].path,

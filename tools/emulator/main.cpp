@@ -1,5 +1,4 @@
 // rdma-qos-emulator: mlx5 devices that are not there, for programs that use libibverbs and libmlx5.
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -132,33 +131,18 @@ void forward(int signal)
     }
 }
 
-// Starts the command among the emulated devices. Threads of this process run already, and one of them may hold a lock
-// of the allocator, which a child made by fork() would wait for.
-pid_t start(const std::vector<std::string>& words, const fs::path& directory)
+// Threads of this process run already, and one of them may hold a lock of the allocator, which a child made by fork()
+// would wait for.
+pid_t start(const std::vector<std::string>& words)
 {
-    std::vector<std::string> variables;
-    const auto ours = environment_of(directory);
-    for (const auto& [name, value] : ours) {
-        variables.push_back(name + "=" + value);
+    std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
+    for (const auto& word : words) {
+        arguments.push_back(const_cast<char*>(word.c_str()));
     }
-    for (char** entry = environ; *entry != nullptr; ++entry) {
-        const std::string_view name = std::string_view(*entry).substr(0, std::strcspn(*entry, "="));
-        if (std::ranges::none_of(ours, [&](const auto& each) { return each.first == name; })) {
-            variables.emplace_back(*entry);
-        }
-    }
-    const auto pointers_to = [](const std::vector<std::string>& texts) {
-        std::vector<char*> pointers;
-        pointers.reserve(texts.size() + 1);
-        for (const auto& text : texts) {
-            pointers.push_back(const_cast<char*>(text.c_str()));
-        }
-        pointers.push_back(nullptr);
-        return pointers;
-    };
+    arguments.push_back(nullptr);
     pid_t pid = 0;
-    if (const int error = posix_spawnp(&pid, words.front().c_str(), nullptr, nullptr, pointers_to(words).data(),
-                                       pointers_to(variables).data());
+    if (const int error = posix_spawnp(&pid, arguments.front(), nullptr, nullptr, arguments.data(), environ);
         error != 0) {
         complain(fmt::format("{}: {}", words.front(), std::strerror(error)));
         return 0;
@@ -205,11 +189,15 @@ int run(Options options)
     int status = 0;
     try {
         allow_many_files();
+        // Of the command, which inherits it; set while nobody else can read it.
+        for (const auto& [name, value] : environment_of(fs::canonical(folder))) {
+            setenv(name.c_str(), value.c_str(), 1);
+        }
         const Server server(server_options(options));
         for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
             std::signal(signal, forward);
         }
-        const pid_t pid = start(options.words, fs::canonical(folder));
+        const pid_t pid = start(options.words);
         child_pid = pid;
         int how = 0;
         while (pid != 0 && waitpid(pid, &how, 0) < 0 && errno == EINTR) {

@@ -440,7 +440,7 @@ TEST_F(ManagedServicePorts, ArePutBackWhenTheDaemonStopsAndNotWhenItRestarts)
     EXPECT_FALSE(has_record());
 }
 
-// Who reloads is told at once; that the port cannot have it refuses nothing.
+// The reload is accepted: the scheduling tree is enforced all the same.
 TEST_F(ManagedServicePorts, WhatTheyCannotHaveIsInTheAnswerToAReload)
 {
     begin_with();

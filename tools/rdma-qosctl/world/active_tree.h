@@ -48,7 +48,7 @@ private:
     [[nodiscard]] ElementPath place(const ElementPath& path) const { return competition_.place(process_, path); }
     // Of what is in the class, when all send.
     [[nodiscard]] Bandwidth rate_of(const ElementPath& at) const;
-    // Those of its rank have a part beside it, those of higher ranks go before it.
+    // Classes of the same rank share the port with it by weight; those of higher ranks are served first.
     [[nodiscard]] WhyStep step_of_class() const;
     void add_siblings(const ElementPath& path, const Element& element, WhyStep& step) const;
 
