@@ -25,6 +25,7 @@
 #include "daemon/service/device_control.h"
 #include "daemon/service/reloads.h"
 #include "daemon/simulation.h"
+#include "daemon/survey/counter_survey.h"
 #include "daemon/survey/host_survey.h"
 #include "daemon/transient_watch.h"
 #include "lib/base/version.h"
@@ -148,6 +149,9 @@ int run(const Options& options, const Clock& clock, EndInTime& end)
     const bool of_host = options.simulate.empty() && (on_host || options.host_devices);
     if (of_host) {
         of_service.survey_host = [] { return survey_host("/proc"); };
+        of_service.count_traffic = [&clock](const std::vector<PortToCount>& ports) {
+            return survey_counters(ports, clock);
+        };
         of_service.program_files = std::make_shared<HostProgramFiles>(
             [closer](std::uint32_t uid, UniqueFd fd) { closer->close(uid, std::move(fd)); });
         of_service.watch_host = [&loop, &clock](HostNewsHandler news) {

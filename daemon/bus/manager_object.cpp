@@ -12,6 +12,7 @@
 
 #include "daemon/bus/authorize.h"
 #include "daemon/bus/convert_report.h"
+#include "daemon/bus/counter_listing.h"
 #include "daemon/bus/endpoint.h"
 #include "daemon/bus/host_listing.h"
 #include "daemon/bus/object_paths.h"
@@ -482,6 +483,8 @@ const sd_bus_vtable kManagerMethods[] = {
                             method<on_list_queue_pairs>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("CountQueuePairs", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", counts),
                             method<on_count_queue_pairs>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("ListCounters", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", counters, "aa{sv}", ports),
+                            method<on_list_counters>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("ListSessions", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("aa{sv}", sessions),
                             method<on_list_sessions>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("CountMarks", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", counts), method<on_count_marks>,

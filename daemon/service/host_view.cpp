@@ -6,12 +6,12 @@
 namespace rdmaqos {
 namespace {
 
-constexpr Duration kFreshCount = std::chrono::seconds(1);
+constexpr Duration kFresh = std::chrono::seconds(1);
 // What a turn may take of the main loop.
 constexpr Duration kTurn = std::chrono::microseconds(500);
 constexpr int kBetweenLooksAtTheClock = 64;
 
-Surveyor::Look look_of(const ServiceOptions& options)
+std::function<HostSurvey()> look_of(const ServiceOptions& options)
 {
     return options.survey_host ? options.survey_host : [] { return HostSurvey(); };
 }
@@ -50,7 +50,7 @@ bool HostWalk::next(HostEntry& entry)
 HostView::HostView(ServiceContext& context, const DeviceTable& devices, const SessionTable& sessions,
                    const AdoptionVerdicts& verdicts)
     : context_(context), devices_(devices), sessions_(sessions), verdicts_(verdicts),
-      surveyor_(context.executor, context.clock, look_of(context.options))
+      look_(context.executor, context.clock, "survey", kFresh)
 {
 }
 
@@ -60,7 +60,7 @@ void HostView::survey(Callback<std::shared_ptr<const HostSurvey>> done)
         context_.calls.defer([done = std::move(done)] { done(std::make_shared<const HostSurvey>()); });
         return;
     }
-    surveyor_.survey(std::move(done));
+    look_.ask([this] { return look_of(context_.options); }, std::move(done));
 }
 
 HostView::Found HostView::find(const HostQueuePair& queue_pair) const
@@ -139,7 +139,7 @@ std::optional<HostView::Known> HostView::standing(const QueuePairName& queue_pai
 
 void HostView::count(Callback<Counted> done)
 {
-    if (last_ && waiting_.empty() && context_.clock.now() - counted_at_ < kFreshCount) {
+    if (last_ && waiting_.empty() && context_.clock.now() - counted_at_ < kFresh) {
         context_.calls.defer([done = std::move(done), counted = *last_] { done(counted); });
         return;
     }

@@ -20,7 +20,7 @@
 #include "daemon/service/context.h"
 #include "daemon/service/device_table.h"
 #include "daemon/service/session_table.h"
-#include "daemon/survey/surveyor.h"
+#include "daemon/survey/shared_look.h"
 
 namespace rdmaqos {
 
@@ -104,7 +104,7 @@ private:
     const DeviceTable& devices_;
     const SessionTable& sessions_;
     const AdoptionVerdicts& verdicts_;
-    Surveyor surveyor_;
+    SharedLook<HostSurvey> look_;
     // The count that is being made, for all who have asked since it began, and the last one.
     std::vector<Callback<Counted>> waiting_;
     std::optional<HostWalk> walk_;

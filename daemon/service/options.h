@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "daemon/adoption/program_files.h"
+#include "daemon/model/counted_traffic.h"
 #include "daemon/model/host_survey.h"
 #include "daemon/model/metrics.h"
 #include "daemon/port_classes/byte_reader.h"
@@ -28,6 +30,8 @@ struct ServiceOptions {
     // returned is destroyed. That is null if the process cannot be watched.
     std::function<std::shared_ptr<void>(std::shared_ptr<const Identity>, std::function<void()> ended)> watch_end = {};
     std::function<HostSurvey()> survey_host = {};    // waits for the kernel; null: there is nothing but sessions
+    // Binds and reads counters of queue pairs; waits for the kernel. Null: there are none.
+    std::function<CountedTraffic(const std::vector<PortToCount>&)> count_traffic = {};
     // Traffic classes of ports; null: they have none.
     std::shared_ptr<PortKernel> port_kernel = {};
     WatchPorts watch_ports = {};

@@ -18,6 +18,7 @@
 #include "daemon/service/policy_changes.h"
 #include "daemon/service/policy_in_force.h"
 #include "daemon/service/program_ends.h"
+#include "daemon/service/program_traffic.h"
 #include "daemon/service/reloads.h"
 #include "daemon/service/session_calls.h"
 #include "daemon/service/session_reports.h"
@@ -93,6 +94,7 @@ struct Service::Parts final : DeviceListener {
     SessionReports reports{policy, devices, sessions, grants, host};
     PathQueries paths{policy, devices, calls};
     Marks marks{context, policy, devices};
+    ProgramTraffic traffic{context, policy, devices};
     MetricsCollector metrics{context, policy, trial, devices, sessions, host, adoption, ports, marks, tally};
 };
 
@@ -201,6 +203,11 @@ HostView& Service::host()
 Marks& Service::marks()
 {
     return parts_->marks;
+}
+
+ProgramTraffic& Service::traffic()
+{
+    return parts_->traffic;
 }
 
 MetricsCollector& Service::metrics()

@@ -36,6 +36,7 @@ class MetricsCollector;
 class PathQueries;
 class Plans;
 class PolicyInForce;
+class ProgramTraffic;
 class Reloads;
 class SessionCalls;
 class SessionReports;
@@ -80,6 +81,7 @@ public:
     [[nodiscard]] const ManagedPorts& ports() const;
     [[nodiscard]] HostView& host();
     [[nodiscard]] Marks& marks();
+    [[nodiscard]] ProgramTraffic& traffic();
     [[nodiscard]] MetricsCollector& metrics();
     // What is done with it: requests of clients,
     [[nodiscard]] SessionCalls& session_calls();

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <rdma/rdma_netlink.h>
 
+#include "lib/rdma_netlink/questions.h"
+
 namespace rdmaqos::rdma_netlink {
 namespace {
 
@@ -43,55 +45,14 @@ std::optional<pid_t> thread_in(Bytes entry)
     return pid.value_or(0) == 0 ? std::nullopt : std::optional(static_cast<pid_t>(*pid));
 }
 
-// Of a table: entries, all of one type.
-template <typename Take>
-void for_each_entry(Bytes attributes, std::uint16_t table, Take take)
-{
-    for (auto next = first_of(content_of(attributes, table)); next; next = first_of(next->rest)) {
-        take(next->content);
-    }
-}
+}    // namespace
 
-struct OneAnswer {
-    AnswerEnd end = AnswerEnd::More;
-    std::optional<TrackedQueuePair> queue_pair;
-};
-struct ExclusiveAnswer {
-    AnswerEnd end = AnswerEnd::More;
-    std::optional<bool> exclusive;
-};
-
-struct CountAnswer {
-    AnswerEnd end = AnswerEnd::More;
-    std::optional<ResourceCounts> counts;
-};
-
-struct DumpEnd {
-    AnswerEnd end = AnswerEnd::More;
-};
-
-// Of everything, or of one device.
-template <typename Row, typename Read>
-Result<std::vector<Row>> ask_for_dump(Connection& kernel, std::uint16_t command, const TrackedDevice* device,
-                                      Read read_rows, std::string_view what)
+std::vector<std::uint8_t> attributes_of(const TrackedDevice& device)
 {
     std::vector<std::uint8_t> attributes;
-    if (device != nullptr) {
-        append(attributes, RDMA_NLDEV_ATTR_DEV_INDEX, device->index);
-    }
-    std::vector<Row> rows;
-    int failed = kernel.ask(command, NLM_F_DUMP, attributes);
-    if (failed == 0) {
-        failed = ETIMEDOUT;    // unless the dump ends
-        kernel.read([&](Bytes datagram) { return DumpEnd{read_rows(datagram, kernel.sequence(), rows, failed)}; });
-    }
-    if (failed != 0) {
-        return fail(Error{ErrorCode::Io, failed, fmt::format("the kernel does not list the {}", what)});
-    }
-    return rows;
+    append(attributes, RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
+    return attributes;
 }
-
-}    // namespace
 
 std::string name_of_type(std::uint8_t type)
 {
@@ -180,18 +141,15 @@ AnswerEnd read_holders(Bytes datagram, std::uint32_t sequence, HolderKind kind, 
         &failed);
 }
 
-AnswerEnd read_one_queue_pair(Bytes datagram, std::uint32_t sequence, std::optional<TrackedQueuePair>& queue_pair)
+std::optional<TrackedQueuePair> read_sole_queue_pair(Bytes attributes)
 {
-    return read_datagram(datagram, sequence, [&](Bytes content) {
-        const Bytes table = content_of(content, RDMA_NLDEV_ATTR_RES_QP);
-        queue_pair = read_queue_pair(table.empty() ? content : content_of(table, RDMA_NLDEV_ATTR_RES_QP_ENTRY));
-        return AnswerEnd::Found;
-    });
+    const Bytes table = content_of(attributes, RDMA_NLDEV_ATTR_RES_QP);
+    return read_queue_pair(table.empty() ? attributes : content_of(table, RDMA_NLDEV_ATTR_RES_QP_ENTRY));
 }
 
 Result<std::vector<TrackedDevice>> list_devices(Connection& kernel)
 {
-    return ask_for_dump<TrackedDevice>(kernel, RDMA_NLDEV_CMD_GET, nullptr, read_devices, "RDMA devices");
+    return ask_for_dump<TrackedDevice>(kernel, RDMA_NLDEV_CMD_GET, {}, read_devices, "RDMA devices");
 }
 
 std::optional<bool> read_exclusive(Bytes attributes)
@@ -202,23 +160,13 @@ std::optional<bool> read_exclusive(Bytes attributes)
 
 std::optional<bool> namespaces_are_exclusive(Connection& kernel)
 {
-    if (kernel.ask(RDMA_NLDEV_CMD_SYS_GET, 0, {}) != 0) {
-        return std::nullopt;
-    }
-    const auto answer = kernel.read([&](Bytes datagram) {
-        ExclusiveAnswer found;
-        found.end = read_datagram(datagram, kernel.sequence(), [&](Bytes content) {
-            found.exclusive = read_exclusive(content);
-            return AnswerEnd::Found;
-        });
-        return found;
-    });
-    return answer.exclusive;
+    int failed = 0;
+    return ask_for_one(kernel, RDMA_NLDEV_CMD_SYS_GET, {}, read_exclusive, failed);
 }
 
 Result<std::vector<TrackedQueuePair>> list_queue_pairs(Connection& kernel, const TrackedDevice& device)
 {
-    return ask_for_dump<TrackedQueuePair>(kernel, RDMA_NLDEV_CMD_RES_QP_GET, &device, read_queue_pairs,
+    return ask_for_dump<TrackedQueuePair>(kernel, RDMA_NLDEV_CMD_RES_QP_GET, attributes_of(device), read_queue_pairs,
                                           fmt::format("queue pairs of {}", device.name));
 }
 
@@ -242,25 +190,9 @@ std::optional<ResourceCounts> read_counts(Bytes attributes)
 
 Result<ResourceCounts> count_resources(Connection& kernel, const TrackedDevice& device)
 {
-    std::vector<std::uint8_t> attributes;
-    append(attributes, RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
-    int failed = kernel.ask(RDMA_NLDEV_CMD_RES_GET, 0, attributes);
-    if (failed == 0) {
-        failed = ETIMEDOUT;    // unless there is an answer
-        const auto answer = kernel.read([&](Bytes datagram) {
-            CountAnswer found;
-            found.end = read_datagram(
-                datagram, kernel.sequence(),
-                [&](Bytes content) {
-                    found.counts = read_counts(content);
-                    return AnswerEnd::Found;
-                },
-                &failed);
-            return found;
-        });
-        if (answer.counts) {
-            return *answer.counts;
-        }
+    int failed = 0;
+    if (const auto counts = ask_for_one(kernel, RDMA_NLDEV_CMD_RES_GET, attributes_of(device), read_counts, failed)) {
+        return *counts;
     }
     return fail(
         Error{ErrorCode::Io, failed, fmt::format("the kernel does not count the queue pairs of {}", device.name)});
@@ -269,26 +201,19 @@ Result<ResourceCounts> count_resources(Connection& kernel, const TrackedDevice& 
 std::optional<TrackedQueuePair> ask_for_queue_pair(Connection& kernel, const TrackedDevice& device, std::uint32_t port,
                                                    std::uint32_t number)
 {
-    std::vector<std::uint8_t> attributes;
-    append(attributes, RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
+    auto attributes = attributes_of(device);
     append(attributes, RDMA_NLDEV_ATTR_PORT_INDEX, port);
     append(attributes, RDMA_NLDEV_ATTR_RES_LQPN, number);
-    if (kernel.ask(RDMA_NLDEV_CMD_RES_QP_GET, 0, attributes) != 0) {
-        return std::nullopt;
-    }
-    const auto answer = kernel.read([&](Bytes datagram) {
-        OneAnswer found;
-        found.end = read_one_queue_pair(datagram, kernel.sequence(), found.queue_pair);
-        return found;
-    });
-    return answer.queue_pair && answer.queue_pair->number == number ? answer.queue_pair : std::nullopt;
+    int failed = 0;
+    auto answer = ask_for_one(kernel, RDMA_NLDEV_CMD_RES_QP_GET, attributes, read_sole_queue_pair, failed);
+    return answer && answer->number == number ? answer : std::nullopt;
 }
 
 Result<std::vector<Holder>> list_holders(Connection& kernel, const TrackedDevice& device, HolderKind kind)
 {
     const bool is_domain = kind == HolderKind::Domain;
     return ask_for_dump<Holder>(
-        kernel, is_domain ? RDMA_NLDEV_CMD_RES_PD_GET : RDMA_NLDEV_CMD_RES_CTX_GET, &device,
+        kernel, is_domain ? RDMA_NLDEV_CMD_RES_PD_GET : RDMA_NLDEV_CMD_RES_CTX_GET, attributes_of(device),
         [kind](Bytes datagram, std::uint32_t sequence, std::vector<Holder>& holders, int& failed) {
             return read_holders(datagram, sequence, kind, holders, failed);
         },

@@ -40,6 +40,8 @@ struct TrackedDevice {
 
     friend bool operator==(const TrackedDevice&, const TrackedDevice&) = default;
 };
+// What a question about one begins with.
+[[nodiscard]] std::vector<std::uint8_t> attributes_of(const TrackedDevice& device);
 
 // What queue pairs are in: a protection domain, which is in an open device file ("context"). Both often outlive the
 // thread that made the queue pair.
@@ -62,8 +64,8 @@ AnswerEnd read_queue_pairs(Bytes datagram, std::uint32_t sequence, std::vector<T
                            int& failed);
 AnswerEnd read_holders(Bytes datagram, std::uint32_t sequence, HolderKind kind, std::vector<Holder>& holders,
                        int& failed);
-// The answer about one, as an entry or (as in a dump) in a table. Pure.
-AnswerEnd read_one_queue_pair(Bytes datagram, std::uint32_t sequence, std::optional<TrackedQueuePair>& queue_pair);
+// Of the attributes of the answer about one: an entry or (as in a dump) a table with it. Empty: it has no number. Pure.
+[[nodiscard]] std::optional<TrackedQueuePair> read_sole_queue_pair(Bytes attributes);
 
 // How many a device has of each.
 struct ResourceCounts {

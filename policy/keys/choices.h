@@ -72,5 +72,7 @@ inline constexpr std::array<Choice<Unregistered>, 3> kUnregistered{
     {{"ignore", Unregistered::Ignore}, {"count", Unregistered::Count}, {"adopt", Unregistered::Adopt}}};
 inline constexpr std::array<Choice<PortClassesSetting>, 3> kPortClasses{
     {{"off", PortClassesSetting::Off}, {"report", PortClassesSetting::Report}, {"manage", PortClassesSetting::Manage}}};
+inline constexpr std::array<Choice<QueuePairCountersSetting>, 2> kQueuePairCounters{
+    {{"read", QueuePairCountersSetting::Read}, {"bind", QueuePairCountersSetting::Bind}}};
 
 }    // namespace rdmaqos::keys

@@ -46,6 +46,11 @@ constexpr std::array kSettingsKeys{
     Key{"cnp-dscp", integer(1, 63),
         "With port-classes: manage: congestion notifications (CNP), which the NIC sends with this DSCP, get a traffic "
         "class before the others; absent: none."},
+    Key{"queue-pair-counters", one_of(kWordsOf<kQueuePairCounters>),
+        "Counters of queue pairs, which `rdma-qosctl top` shows: those that are bound are read, or the daemon binds "
+        "one "
+        "for each session.",
+        "read"},
     Key{"drift-interval", between(Kind::Duration, kSecond, 24 * kHour),
         "How often elements are read back and repaired, 1s to 24h: `60s`, `5min`.", "60s"},
     Key{"leaf-reserve", integer(0, 65'535), "Leaves never given to principals.", "4"},

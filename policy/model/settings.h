@@ -22,6 +22,9 @@ enum class Unregistered : std::uint8_t { Ignore, Count, Adopt };
 // The traffic classes of Ethernet ports (lib/dcb): not looked at, read and reported, or also set as the policy asks.
 enum class PortClassesSetting : std::uint8_t { Off, Report, Manage };
 
+// Counters of queue pairs (`rdma statistic qp`): those that somebody has bound are read, or the daemon binds them, too.
+enum class QueuePairCountersSetting : std::uint8_t { Read, Bind };
+
 struct Limits {
     std::uint32_t sessions_per_uid = 4096;
     std::uint32_t queue_pairs_per_uid = 65536;
@@ -57,6 +60,7 @@ struct Settings {
     PortClassesSetting port_classes = PortClassesSetting::Report;
     SettingPlace port_classes_at{};            // whether it can be had is known only after the file was read
     std::optional<std::uint8_t> cnp_dscp{};    // of congestion notifications; empty: they get no class of their own
+    QueuePairCountersSetting queue_pair_counters = QueuePairCountersSetting::Read;
     std::chrono::milliseconds drift_interval{60'000};
     std::uint32_t leaf_reserve = 4;    // leaves never given to principals
     std::string socket_group;          // only root and its members may use the direct socket; empty: everybody may

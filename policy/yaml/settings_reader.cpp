@@ -100,6 +100,7 @@ constexpr std::array kSettings{
     choice<&Settings::unregistered, keys::kUnregistered>("unregistered"),
     choice<&Settings::port_classes, keys::kPortClasses>("port-classes"),
     Setting<Settings>{"cnp-dscp", read_cnp_dscp},
+    choice<&Settings::queue_pair_counters, keys::kQueuePairCounters>("queue-pair-counters"),
     duration<Settings, &Settings::drift_interval>("drift-interval"),
     number<Settings, &Settings::leaf_reserve>("leaf-reserve"),
     Setting<Settings>{"socket-group", read_socket_group},

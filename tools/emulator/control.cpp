@@ -131,6 +131,9 @@ Result<std::string> set_behaviour(Controlled& host, const Words& words)
     if (name == "mailbox-on-error") {
         return choose([&](bool on) { behaviour.mailbox_on_error = on; }, "yes", "no");
     }
+    if (name == "counters") {
+        return choose([&](bool on) { behaviour.counts_bytes = on; }, "bytes", "requests");
+    }
     if (name == "queue-groups") {
         return choose_of_firmware(&Firmware::set_isolate_queue_groups, "isolated", "shared");
     }
@@ -154,7 +157,7 @@ Result<std::string> set_behaviour(Controlled& host, const Words& words)
         return std::string();
     }
     return wrong(fmt::format("there is no setting `{}`: modify-lock, mailbox-on-error, queue-groups, busy-leaf, "
-                             "default-share, next-element, close-ms, call-us",
+                             "default-share, next-element, close-ms, call-us, counters",
                              name));
 }
 
@@ -399,6 +402,8 @@ constexpr ControlRequest kRequests[] = {
     {"set", 2, "set default-share SHARE", "what a query says of an element without a share; 0: no share",
      set_behaviour},
     {"set", 2, "set next-element ID", "the id of the next element, if none has it or a higher one", set_behaviour},
+    {"set", 2, "set counters bytes|requests", "what counters of queue pairs count: as Linux since and before 6.16",
+     set_behaviour},
     {"set", 2, "set close-ms MILLISECONDS", "how long the last close of a file takes and blocks", set_behaviour},
     {"set", 2, "set call-us MICROSECONDS", "how much longer every call takes", set_behaviour},
     {"drift", 4, "drift DEVICE ELEMENT SHARE MBITS", "changes an element behind everybody's back", drift},

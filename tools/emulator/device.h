@@ -22,6 +22,7 @@
 #include "tools/emulator/dcb_port.h"
 #include "tools/emulator/ordered_numbers.h"
 #include "tools/emulator/pacing_rows.h"
+#include "tools/emulator/queue_pair_counters.h"
 
 namespace rdmaqos::emulator {
 
@@ -38,6 +39,8 @@ struct Behaviour {
     std::atomic<std::uint32_t> close_milliseconds{0};
     // Every call of any kind takes this much longer.
     std::atomic<std::uint32_t> call_microseconds{0};
+    // Before Linux 6.16, counters of queue pairs count no bytes.
+    std::atomic<bool> counts_bytes{true};
 };
 
 enum class PortEvent : std::uint8_t { Active, Error };
@@ -102,6 +105,14 @@ public:
     // already, or no number of a queue pair.
     [[nodiscard]] bool order_queue_pairs(const std::vector<std::uint32_t>& numbers);
 
+    // What `use` makes of the counters of its queue pairs, which nobody else touches meanwhile.
+    template <typename Use>
+    auto with_counters(Use use)
+    {
+        const std::lock_guard lock(counters_mutex_);
+        return use(counters_);
+    }
+
     // ---- files ----
 
     void add(const std::shared_ptr<UverbsFile>& file);
@@ -130,6 +141,8 @@ private:
     DcbFaults dcb_faults_;
     std::map<std::uint32_t, std::vector<std::uint16_t>> pkeys_;    // by port, where they were set
     OrderedNumbers ordered_;
+    std::mutex counters_mutex_;
+    QueuePairCounters counters_;
     std::vector<std::shared_ptr<UverbsFile>> files_;
 };
 

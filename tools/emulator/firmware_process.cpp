@@ -84,7 +84,8 @@ std::uint64_t FirmwareProcess::internal_errors() const
 
 Result<void> FirmwareProcess::check_setting(const std::string& name, const std::string& value) const
 {
-    if ((name == "modify-lock" && value == "exclusive") || (name == "mailbox-on-error" && value == "no")) {
+    if ((name == "modify-lock" && value == "exclusive") || (name == "mailbox-on-error" && value == "no") ||
+        name == "counters") {
         return fail(ErrorCode::InvalidArgument, fmt::format("{} is as the kernel has it, which is not played", name));
     }
     return {};

@@ -24,7 +24,6 @@
 namespace rdmaqos::emulator {
 namespace {
 
-constexpr std::size_t kDatagram = 8192;    // where a dump goes on in another one
 constexpr std::uint16_t kCommandMask = 0x3ff;
 constexpr int kReaderPatience = 1000;    // ms, with a reader
 // RDMA_NLDEV_SYS_ATTR_PRIVILEGED_QKEY_MODE, which Debian 12's headers have since 6.1.190 only.
@@ -144,7 +143,7 @@ std::vector<NetlinkDatagram> list_rows(const Request& request, const Device& dev
         Writer writer(answer_type(as.command), NLM_F_MULTI, request);
         put_device(writer, device);
         const auto table = writer.begin_nested(as.table);
-        for (; next != rows.end() && writer.size() < kDatagram; ++next) {
+        for (; next != rows.end() && writer.size() < kNetlinkDatagram; ++next) {
             const auto entry = writer.begin_nested(as.entry);
             put_row(writer, *next);
             writer.end_nested(entry);
@@ -330,39 +329,46 @@ std::vector<NetlinkDatagram> list_devices(const Request& request, std::uint16_t 
     return answers;
 }
 
+std::shared_ptr<Device> device_of(std::span<const std::uint8_t> attributes,
+                                  const std::vector<std::shared_ptr<Device>>& devices)
+{
+    const auto index = find_u32(attributes, RDMA_NLDEV_ATTR_DEV_INDEX);
+    const auto found = std::find_if(devices.begin(), devices.end(), [&](const auto& device) {
+        return index == device->appearance() && device->firmware().presence() == DevicePresence::Present;
+    });
+    return found == devices.end() ? nullptr : *found;
+}
+
 // About the device that the request names.
 std::vector<NetlinkDatagram> answer_device(const Request& request, std::uint16_t command, bool is_dump,
                                            std::span<const std::uint8_t> attributes,
                                            const std::vector<std::shared_ptr<Device>>& devices)
 {
-    const auto index = find_u32(attributes, RDMA_NLDEV_ATTR_DEV_INDEX);
     const auto number = find_u32(attributes, RDMA_NLDEV_ATTR_RES_LQPN);
-    const auto found = std::find_if(devices.begin(), devices.end(), [&](const auto& device) {
-        return index == device->appearance() && device->firmware().presence() == DevicePresence::Present;
-    });
-    if (found == devices.end()) {
+    const auto device = device_of(attributes, devices);
+    if (device == nullptr) {
         return {error_answer(request, EINVAL)};
     }
     if (is_dump) {
-        return dump(request, command, **found);
+        return dump(request, command, *device);
     }
     const std::uint32_t port = find_u32(attributes, RDMA_NLDEV_ATTR_PORT_INDEX).value_or(0);
     if (command == RDMA_NLDEV_CMD_GET) {
-        return {one_device(request, **found, 0)};
+        return {one_device(request, *device, 0)};
     }
     if (command == RDMA_NLDEV_CMD_RES_GET) {
-        return {counts_of(request, **found, 0)};
+        return {counts_of(request, *device, 0)};
     }
     if (command == RDMA_NLDEV_CMD_PORT_GET) {
-        return {one_port(request, **found, port)};
+        return {one_port(request, *device, port)};
     }
     if (command == RDMA_NLDEV_CMD_RES_PD_GET || command == RDMA_NLDEV_CMD_RES_CTX_GET) {
-        return {one_resource(request, command, **found, attributes)};
+        return {one_resource(request, command, *device, attributes)};
     }
-    if (!number || port == 0 || port > (*found)->ports().size()) {
+    if (!number || port == 0 || port > device->ports().size()) {
         return {error_answer(request, EINVAL)};
     }
-    return {one_queue_pair(request, **found, port, *number)};
+    return {one_queue_pair(request, *device, port, *number)};
 }
 
 }    // namespace
@@ -394,7 +400,7 @@ std::vector<QueuePairOwner> owners_of(const Device& device, std::optional<std::u
 
 std::vector<NetlinkDatagram> netlink_answer(std::span<const std::uint8_t> request,
                                             const std::vector<std::shared_ptr<Device>>& devices, pid_t reader,
-                                            const TellDcb& tell)
+                                            const TellDcb& tell, KernelCounters counters)
 {
     Request header{};
     header.process = reader;
@@ -422,6 +428,11 @@ std::vector<NetlinkDatagram> netlink_answer(std::span<const std::uint8_t> reques
         return {error_answer(header, EINVAL)};
     }
     const auto attributes = request.subspan(NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN);
+    if (is_stat(command)) {
+        const auto device = device_of(attributes, devices);
+        return device == nullptr ? std::vector<NetlinkDatagram>{error_answer(header, EINVAL)}
+                                 : stat_answer({header, command, is_dump, attributes}, *device, counters);
+    }
     switch (command) {
     case RDMA_NLDEV_CMD_GET:
     case RDMA_NLDEV_CMD_RES_GET:
@@ -451,7 +462,7 @@ std::vector<NetlinkDatagram> netlink_answer(std::span<const std::uint8_t> reques
 
 bool answer_netlink(int socket, const NetlinkHost& host)
 {
-    NetlinkDatagram request(kDatagram);
+    NetlinkDatagram request(kNetlinkDatagram);
     const ssize_t length = recv(socket, request.data(), request.size(), MSG_DONTWAIT);
     if (length <= 0) {
         return length < 0 && (errno == EAGAIN || errno == EINTR);
@@ -466,7 +477,7 @@ bool answer_netlink(int socket, const NetlinkHost& host)
     socklen_t size = sizeof(peer);
     const bool known = getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
     for (const auto& answer : netlink_answer({request.data(), static_cast<std::size_t>(length)}, host.devices,
-                                             known ? peer.pid : 0, host.tell)) {
+                                             known ? peer.pid : 0, host.tell, host.counters)) {
         // As a dump of the kernel goes on when its reader reads; who does not read does not get the rest.
         pollfd room{socket, POLLOUT, 0};
         if (poll(&room, 1, kReaderPatience) <= 0 ||

@@ -1,7 +1,8 @@
 // RDMA netlink, as far as finding out who owns what needs it: the system's settings, devices and ports, how much of
 // everything a device has, all its queue pairs, protection domains, completion queues and contexts (NLM_F_DUMP), the
-// queue pair that RDMA_NLDEV_ATTR_RES_LQPN names, and one protection domain or context. Everything else is refused with
-// EOPNOTSUPP, and libraries fall back to sysfs. And DCB netlink (dcb.h), whose messages have types of their own.
+// queue pair that RDMA_NLDEV_ATTR_RES_LQPN names, one protection domain or context, and counters of queue pairs
+// (netlink_counters.h). Everything else is refused with EOPNOTSUPP, and libraries fall back to sysfs. And DCB netlink
+// (dcb.h), whose messages have types of their own.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 
 #include "tools/emulator/dcb.h"
 #include "tools/emulator/device.h"
+#include "tools/emulator/netlink_counters.h"
 
 namespace rdmaqos::emulator {
 
@@ -38,11 +40,12 @@ struct QueuePairOwner {
 // those of the emulator's.
 [[nodiscard]] std::vector<std::vector<std::uint8_t>> netlink_answer(
     std::span<const std::uint8_t> request, const std::vector<std::shared_ptr<Device>>& devices, pid_t reader = 0,
-    const TellDcb& tell = [](const NetlinkDatagram&) {});
+    const TellDcb& tell = [](const NetlinkDatagram&) {}, KernelCounters counters = KernelCounters::Bytes);
 
 struct NetlinkHost {
     const std::vector<std::shared_ptr<Device>>& devices;
     TellDcb tell;
+    KernelCounters counters = KernelCounters::Bytes;
     std::function<void()> join;    // the socket gets what is told from now on (kJoinDcb)
 };
 // Reads one request from the socket and answers it. False: the other end is gone.

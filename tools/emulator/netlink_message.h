@@ -15,6 +15,7 @@
 namespace rdmaqos::emulator {
 
 using NetlinkDatagram = std::vector<std::uint8_t>;
+inline constexpr std::size_t kNetlinkDatagram = 8192;    // where a dump goes on in another one
 
 struct Request : nlmsghdr {
     pid_t reader = 0;     // who gets the answer; 0: one of our pid namespace
@@ -86,5 +87,9 @@ private:
 
 // The first attribute of this type and of 4 bytes.
 [[nodiscard]] std::optional<std::uint32_t> find_u32(std::span<const std::uint8_t> attributes, std::uint16_t type);
+// The entries of 4 bytes of the first table of this type. Empty: there is none, or it does not say that it is one
+// (NLA_F_NESTED), which the kernel wants of whoever changes something.
+[[nodiscard]] std::optional<std::vector<std::uint32_t>> find_numbers(std::span<const std::uint8_t> attributes,
+                                                                     std::uint16_t type);
 
 }    // namespace rdmaqos::emulator

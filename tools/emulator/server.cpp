@@ -381,6 +381,7 @@ void Server::handle(Peer& peer)
         break;
     case Peer::Kind::Netlink:
         if (answer_netlink(peer.fd.get(), {devices_, [this](const NetlinkDatagram& notice) { tell_dcb(notice); },
+                                           behaviour_.counts_bytes ? KernelCounters::Bytes : KernelCounters::Requests,
                                            [this, &peer] { join_dcb(peer.fd.get()); }})) {
             arm(peer.fd.get());
         } else {

@@ -12,5 +12,7 @@ namespace rdmaqos::emulator {
 [[nodiscard]] std::vector<pid_t> numbers_of(const std::string& task);
 // Ours of a thread of this process that knows itself by this number; the process's own, if there is no such thread.
 [[nodiscard]] pid_t own_number(pid_t process, pid_t thread);
+// Whether a process, by its number in ours, has CAP_NET_ADMIN.
+[[nodiscard]] bool has_net_admin(pid_t process);
 
 }    // namespace rdmaqos::emulator

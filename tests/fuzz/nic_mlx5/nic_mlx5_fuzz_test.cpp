@@ -20,6 +20,7 @@
 #include "lib/nic_mlx5/self_test.h"
 #include "lib/nic_mlx5/self_test_cache.h"
 #include "lib/nic_mlx5/sysfs.h"
+#include "lib/rdma_netlink/counters.h"
 #include "lib/rdma_netlink/queue_pairs.h"
 #include "tests/fuzz/support/mutator.h"
 #include "tests/support/temp_dir.h"
@@ -74,6 +75,18 @@ TEST(NicMlx5Fuzz, Netlink)
             attribute(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_CURR,
                       std::string(reinterpret_cast<const char*>(&many), sizeof(many))));
     const std::string summary = attribute(RDMA_NLDEV_ATTR_RES_SUMMARY, counted + counted);
+    const std::string hardware_counter = attribute(
+        RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY,
+        attribute(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_NAME, std::string("rdma_tx_bytes\0", 14)) +
+            attribute(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_VALUE,
+                      std::string(reinterpret_cast<const char*>(&many), sizeof(many))) +
+            number(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_INDEX, 1) +
+            attribute(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_DYNAMIC, std::string(1, '\1')));
+    const std::string optional_counters = attribute(RDMA_NLDEV_ATTR_STAT_HWCOUNTERS, hardware_counter);
+    const std::string counter_table = attribute(
+        RDMA_NLDEV_ATTR_STAT_COUNTER,
+        attribute(RDMA_NLDEV_ATTR_STAT_COUNTER_ENTRY,
+                  number(RDMA_NLDEV_ATTR_STAT_COUNTER_ID, 3) + table + optional_counters));
     const std::vector<std::string> seeds{
         summary,
         message(device + summary),
@@ -82,6 +95,8 @@ TEST(NicMlx5Fuzz, Netlink)
         message(entry),
         message(table),
         message({}, NLMSG_ERROR),
+        message(counter_table),
+        message(optional_counters),
         message(number(RDMA_NLDEV_ATTR_RES_PDN, 5) + number(RDMA_NLDEV_ATTR_RES_PID, 1))};
     test::fuzz("netlink", seeds, [](const std::string& text) {
         const auto found = find_device(bytes_of(text), kSequence, "mlx5_0");
@@ -101,12 +116,13 @@ TEST(NicMlx5Fuzz, Netlink)
         ASSERT_TRUE(failed >= -1 && failed < 4096);
         static_cast<void>(rdma_netlink::read_counts(bytes_of(text)));
         static_cast<void>(rdma_netlink::read_exclusive(bytes_of(text)));
-        std::optional<rdma_netlink::TrackedQueuePair> one;
-        const auto end = rdma_netlink::read_one_queue_pair(bytes_of(text), kSequence, one);
-        ASSERT_TRUE(end == AnswerEnd::Found || !one);
-        if (one) {
+        if (const auto one = rdma_netlink::read_sole_queue_pair(bytes_of(text))) {
             queue_pairs.push_back(*one);
         }
+        std::vector<rdma_netlink::QueuePairCounter> counters;
+        rdma_netlink::read_counters(bytes_of(text), kSequence, counters, failed);
+        static_cast<void>(rdma_netlink::read_optional_counters(bytes_of(text)));
+        static_cast<void>(rdma_netlink::read_counter_mode(bytes_of(text)));
         for (const auto& queue_pair : queue_pairs) {
             ASSERT_FALSE(rdma_netlink::name_of_type(queue_pair.type).empty());
             ASSERT_NE(queue_pair.thread, 0);

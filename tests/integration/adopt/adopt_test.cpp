@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/rdma_netlink/counters.h"
 #include "tests/integration/adopt/adopting.h"
 #include "tests/support/namespaces.h"
 
@@ -97,6 +98,112 @@ INSTANTIATE_TEST_SUITE_P(Programs, EveryPackaged,
                                            Packaged{"ib_write_bw", {"-b", "-D", kTenMinutes}},
                                            Packaged{"ib_send_lat", {"-D", kTenMinutes}}),
                          [](const auto& each) { return each.param.name; });
+
+// ---- what they send ----
+
+// The counter that has this queue pair, as the test itself reads it.
+std::optional<rdma_netlink::QueuePairCounter> counter_of(std::uint32_t queue_pair)
+{
+    rdma_netlink::Connection kernel;
+    if (kernel.open() != 0) {
+        throw std::runtime_error("no RDMA netlink");
+    }
+    const auto devices = rdma_netlink::list_devices(kernel).value();
+    for (const auto& device : devices) {
+        const auto counters = rdma_netlink::list_counters(kernel, device).value();
+        for (const auto& each : counters) {
+            if (device.name == "mlx5_0" && std::ranges::count(each.queue_pairs, queue_pair) > 0) {
+                return each;
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+// What the emulator itself has counted for it.
+std::uint64_t bytes_of(std::uint32_t queue_pair)
+{
+    const auto state = nlohmann::json::parse(emulator("state --json"));
+    for (const auto& device : state.at("devices")) {
+        for (const auto& each : device.at("queue-pairs")) {
+            if (device.at("name") == "mlx5_0" && each.at("qpn") == queue_pair) {
+                return each.at("bytes").get<std::uint64_t>();
+            }
+        }
+    }
+    return 0;
+}
+
+TEST(WhatProgramsSend, IsCountedBySessionAndLevel)
+{
+    if (packaged("ib_write_bw").empty()) {
+        GTEST_SKIP() << "perftest is not installed";
+    }
+    DaemonOptions options = adopting(rule("command: [ib_write_bw]", "rpc"));
+    options.settings += "queue-pair-counters: bind\n";
+    const Daemon daemon(options);
+    const ServerAndClient both({packaged("ib_write_bw"), "-d", "mlx5_0", "-b", "-D", kTenMinutes, "-s", "4096"});
+    std::vector<std::uint32_t> numbers;
+    for (const pid_t process : both.pids()) {
+        expect_adopted(daemon, process, 1, kInRpc, "rpc");
+        numbers.push_back(ready_of(process, 1).at(0));
+    }
+    EXPECT_EQ(counter_of(numbers[0]), std::nullopt) << "nothing is bound before anybody asks";
+    const auto ports = nlohmann::json::parse(said(daemon, "top --json --device mlx5_0 --interval 300")).at("ports");
+    ASSERT_EQ(ports.size(), 1U) << ports;
+    EXPECT_EQ(ports[0].at("counted"), 2) << ports;
+    EXPECT_FALSE(ports[0].contains("reason")) << ports;
+    ASSERT_EQ(ports[0].at("programs").size(), 2U) << ports;
+    std::set<pid_t> pids;
+    for (const auto& row : ports[0].at("programs")) {
+        pids.insert(row.at("pid").get<pid_t>());
+        EXPECT_EQ(row.at("level"), "rpc");
+        EXPECT_EQ(row.at("command"), "ib_write_bw");
+        EXPECT_GT(row.at("sent"), 0);
+        EXPECT_GT(row.at("received"), 0);
+    }
+    EXPECT_EQ(pids, (std::set<pid_t>{both.pids()[0], both.pids()[1]}));
+    const auto by_level = nlohmann::json::parse(said(daemon, "top --by level --json --interval 300")).at("ports");
+    EXPECT_EQ(by_level[0].at("programs").size(), 1U) << by_level;
+    EXPECT_EQ(by_level[0].at("programs")[0].at("queue-pairs"), 2);
+
+    // Each counter grows by what its queue pair has sent, whenever the two are read.
+    for (const std::uint32_t number : numbers) {
+        const std::uint64_t before = bytes_of(number);
+        const auto first = counter_of(number).value();
+        const std::uint64_t between = bytes_of(number);
+        ASSERT_TRUE(eventually([&] { return bytes_of(number) > between + (1U << 20); }));
+        const std::uint64_t later = bytes_of(number);
+        const auto second = counter_of(number).value();
+        const std::uint64_t after = bytes_of(number);
+        EXPECT_EQ(second.number, first.number);
+        EXPECT_GE(*second.sent_bytes - *first.sent_bytes, later - between);
+        EXPECT_LE(*second.sent_bytes - *first.sent_bytes, after - before);
+    }
+}
+
+TEST(WhatProgramsSend, IsNotCountedWithoutASaidReason)
+{
+    if (packaged("ib_write_bw").empty()) {
+        GTEST_SKIP() << "perftest is not installed";
+    }
+    const auto reason_with = [&](const std::string& setting) {
+        DaemonOptions options = adopting(rule("command: [ib_write_bw]", "rpc"));
+        options.settings += setting;
+        const Daemon daemon(options);
+        const ServerAndClient both({packaged("ib_write_bw"), "-d", "mlx5_0", "-b", "-D", kTenMinutes});
+        for (const pid_t process : both.pids()) {
+            expect_adopted(daemon, process, 1, kInRpc, "rpc");
+        }
+        const auto ports = nlohmann::json::parse(said(daemon, "top --json --device mlx5_0 --interval 300")).at("ports");
+        EXPECT_EQ(ports[0].at("counted"), 0) << ports;
+        return ports[0].at("reason").get<std::string>();
+    };
+    EXPECT_THAT(reason_with(""), HasSubstr("`queue-pair-counters: bind`"));
+    emulator("set counters requests");
+    EXPECT_THAT(reason_with("queue-pair-counters: bind\n"), HasSubstr("Linux 6.16"));
+    emulator("set counters bytes");
+}
 
 // By where it is connected to, as the kernel says; a datagram queue pair is connected to nothing.
 TEST(AdoptPackaged, ByItsDestination)

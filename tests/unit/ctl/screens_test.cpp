@@ -17,6 +17,7 @@
 #include "tools/rdma-qosctl/rendering/devices.h"
 #include "tools/rdma-qosctl/rendering/path_answers.h"
 #include "tools/rdma-qosctl/rendering/plan.h"
+#include "tools/rdma-qosctl/rendering/program_rates.h"
 #include "tools/rdma-qosctl/rendering/signal.h"
 #include "tools/rdma-qosctl/rendering/transient.h"
 #include "tools/rdma-qosctl/rendering/why.h"
@@ -122,6 +123,44 @@ std::string draw_hardware_report(const Screen& screen)
 std::string draw_host(const Screen& screen)
 {
     return render_host_queue_pairs(sample_host(), screen);
+}
+
+std::string draw_rates(const Screen& screen)
+{
+    const PortRates counted{.device = "mlx5_0/1",
+                            .sent = Bandwidth::from_mbps(71'250),
+                            .received = Bandwidth::from_mbps(980),
+                            .queue_pairs = 12,
+                            .counted = 12,
+                            .interval = 1'000'000,
+                            .programs = {{.device = "mlx5_0/1",
+                                          .level = "training",
+                                          .leaf = "/training/process-4711",
+                                          .session = 3,
+                                          .pid = 4711,
+                                          .unit = "job-7.scope",
+                                          .command = "python3",
+                                          .queue_pairs = 8,
+                                          .sent = Bandwidth::from_mbps(70'000),
+                                          .received = Bandwidth::from_mbps(980),
+                                          .sent_packets = 2'200'000,
+                                          .received_packets = 1'900'000},
+                                         {.device = "mlx5_0/1",
+                                          .session = 4,
+                                          .pid = 812,
+                                          .unit = "storage-with-a-long-name.service",
+                                          .command = "rdma_server",
+                                          .queue_pairs = 4,
+                                          .sent = Bandwidth::from_kbps(1'250'400),
+                                          .received = Bandwidth::from_kbps(312),
+                                          .sent_packets = 40'000,
+                                          .received_packets = 40}}};
+    const PortRates uncounted{.device = "mlx5_1/1",
+                              .queue_pairs = 3,
+                              .reason = "this kernel does not count what queue pairs of this device send: mlx5 does "
+                                        "since Linux 6.16",
+                              .interval = 1'000'000};
+    return render_rates({counted, uncounted}, RatesBy::Session, {{"mlx5_0/1", Bandwidth::from_gbps(100)}}, screen);
 }
 
 std::string draw_not_adopted(const Screen& screen)
@@ -441,6 +480,7 @@ const Shot kShots[] = {
     {"status", "status", draw_status},
     {"status", "status-overridden", draw_status_overridden},
     {"status", "status-without-adoption", draw_status_without_adoption},
+    {"top", "top", draw_rates},
     {"tree", "tree", draw_tree},
     {"tree", "tree-alike", draw_trees_of_one_kind},
     {"tree", "tree-busy", draw_busy_tree},

@@ -42,7 +42,7 @@ TEST(EmulatorSysfs, CountersTellWhatTheDataPathMoves)
     port.transmit_traffic = Bandwidth::from_gbps(8);    // only rdma-qosd's own models move it
     Device device({port}, {}, 7);
     const auto sys = emulator.path() / "sys";
-    PortTraffic moved{{4096, 3}, {800, 2}};
+    PortTraffic moved{{{4096, 3}, {800, 2}}};
     write_counters(sys, device, {&moved, 1});
     const auto counters = sys / "devices/pci0000:00/0000:e0:07.0/infiniband/busy_0/ports/1/counters";
     EXPECT_EQ(read_text(counters / "port_xmit_data"), "1024\n");

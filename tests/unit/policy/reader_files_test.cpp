@@ -29,6 +29,7 @@ cap-mode: divide
 unregistered: adopt
 port-classes: off
 cnp-dscp: 63
+queue-pair-counters: bind
 drift-interval: 5min
 leaf-reserve: 0
 socket-group: 4242
@@ -48,6 +49,7 @@ limits:
     expected.unregistered = Unregistered::Adopt;
     expected.port_classes = PortClassesSetting::Off;
     expected.cnp_dscp = 63;
+    expected.queue_pair_counters = QueuePairCountersSetting::Bind;
     expected.drift_interval = std::chrono::minutes(5);
     expected.leaf_reserve = 0;
     expected.socket_group = "4242";

@@ -97,7 +97,12 @@ TEST(TrackedQueuePairs, OneAlone)
 {
     const auto read_one = [](const Message& datagram, AnswerEnd end) {
         std::optional<TrackedQueuePair> found;
-        EXPECT_EQ(read_one_queue_pair(datagram, kSequence, found), end);
+        EXPECT_EQ(read_datagram(datagram, kSequence,
+                                [&](Bytes content) {
+                                    found = read_sole_queue_pair(content);
+                                    return AnswerEnd::Found;
+                                }),
+                  end);
         return found;
     };
     const TrackedQueuePair expected{17, 1, 2, QueuePairState::Rts, 500, 9, 4711, ""};

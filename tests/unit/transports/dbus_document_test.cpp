@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 
 #include "daemon/bus/request_keys.h"
+#include "lib/api/counter.h"
 #include "lib/api/device.h"
 #include "lib/api/policy.h"
 #include "lib/api/port.h"
@@ -75,6 +76,8 @@ const std::map<std::string, std::string>& tables()
         {"owner", table_of(api::rows<api::Owner>())},
         {"host queue pair", table_of(api::rows<api::HostQueuePair>())},
         {"host count", table_of(api::rows<api::HostCount>())},
+        {"program counter", table_of(api::rows<api::ProgramCounter>())},
+        {"counted port", table_of(api::rows<api::CountedPort>())},
         {"mark count", table_of(api::rows<api::MarkCount>())},
         {"session count", table_of(api::rows<api::SessionCount>())},
         {"path answer", table_of(api::rows<api::PathAnswer>())},

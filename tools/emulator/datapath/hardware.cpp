@@ -197,6 +197,7 @@ void Hardware::remove_queue_pair(Device& device, std::uint32_t number)
     const Engine::Access access(*engine_);
     if (const auto queue_pair = of_number(engine_->of(device).queue_pairs, number)) {
         engine_->remove(queue_pair);
+        device.with_counters([&](QueuePairCounters& counters) { counters.remove(number, queue_pair->wire); });
     }
 }
 
@@ -218,6 +219,16 @@ std::vector<PortTraffic> Hardware::traffic_of_ports(Device& device)
 {
     const Engine::Access access(*engine_);
     return ports_of(engine_->of(device));
+}
+
+std::map<std::uint32_t, SentAndReceived> Hardware::traffic_of_queue_pairs(Device& device)
+{
+    const Engine::Access access(*engine_);
+    std::map<std::uint32_t, SentAndReceived> traffic;
+    for (const auto& [number, queue_pair] : engine_->of(device).queue_pairs) {
+        traffic.emplace(number, queue_pair->wire);
+    }
+    return traffic;
 }
 
 void Hardware::clear_traffic(Device& device)

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -118,6 +119,8 @@ public:
 
     [[nodiscard]] DeviceTraffic traffic(Device& device);
     [[nodiscard]] std::vector<PortTraffic> traffic_of_ports(Device& device);
+    // By their numbers.
+    [[nodiscard]] std::map<std::uint32_t, SentAndReceived> traffic_of_queue_pairs(Device& device);
     // Its ports count from 0 again.
     void clear_traffic(Device& device);
 

@@ -57,12 +57,15 @@ void count(QueuePair& queue_pair, const QueuePair::Transfer& transfer, std::uint
         PortTraffic& traffic = port_of(queue_pair.device, queue_pair.port).traffic;
         traffic.sent += moved;
         traffic.sent_with.at(priority_of(queue_pair, transfer)) += bytes;
+        queue_pair.wire.sent += moved;
         return;
     }
     const bool is_read = transfer.is_sent_by_peer();
     QueuePair& peer = *transfer.peer;
-    const QueuePair& from = is_read ? peer : queue_pair;
-    const QueuePair& to = is_read ? queue_pair : peer;
+    QueuePair& from = is_read ? peer : queue_pair;
+    QueuePair& to = is_read ? queue_pair : peer;
+    from.wire.sent += moved;
+    to.wire.received += moved;
     const std::uint8_t priority = priority_of(from, transfer);
     PortTraffic& sender = port_of(from.device, from.port).traffic;
     sender.sent += moved;

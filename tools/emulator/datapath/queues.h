@@ -185,7 +185,8 @@ struct QueuePair {
     int tries = 0;
     int receiver_tries = 0;
     bool removed = false;
-    TrafficCount traffic;
+    TrafficCount traffic;    // of its requests
+    SentAndReceived wire;    // of what a peer reads, the responder is the one that sends
 
     // It has run out of work. If that lasts: what the threads of its program had waited for a processor by then.
     struct Idle {

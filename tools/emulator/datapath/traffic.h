@@ -20,12 +20,36 @@ struct TrafficCount {
         packets += other.packets;
         return *this;
     }
+    TrafficCount& operator-=(const TrafficCount& other)
+    {
+        bytes -= other.bytes;
+        packets -= other.packets;
+        return *this;
+    }
     friend bool operator==(const TrafficCount&, const TrafficCount&) = default;
 };
 
-struct PortTraffic {
+struct SentAndReceived {
     TrafficCount sent;
     TrafficCount received;
+
+    SentAndReceived& operator+=(const SentAndReceived& other)
+    {
+        sent += other.sent;
+        received += other.received;
+        return *this;
+    }
+    // `earlier`: of the same.
+    friend SentAndReceived operator-(SentAndReceived later, const SentAndReceived& earlier)
+    {
+        later.sent -= earlier.sent;
+        later.received -= earlier.received;
+        return later;
+    }
+    friend bool operator==(const SentAndReceived&, const SentAndReceived&) = default;
+};
+
+struct PortTraffic : SentAndReceived {
     // The bytes of them, by the priority that the sender's port gives their DSCP.
     std::array<std::uint64_t, kPortPriorities> sent_with{};
     std::array<std::uint64_t, kPortPriorities> received_with{};

@@ -28,6 +28,7 @@
 #include "tools/rdma-qosctl/world/marks.h"
 #include "tools/rdma-qosctl/world/not_adopted.h"
 #include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/world/program_rates.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -63,21 +64,6 @@ std::optional<Reading> read_counters(bus::Client& client, const DeviceView& devi
         return std::nullopt;    // the port does not count
     }
     return Reading{&device, api::read<api::Counters>(*counters)};
-}
-
-// Empty if the counters started again in between.
-std::optional<Bandwidth> rate_between(std::uint64_t bytes_before, std::uint64_t bytes_after, std::uint64_t microseconds)
-{
-    if (bytes_after < bytes_before || microseconds == 0) {
-        return std::nullopt;
-    }
-    // 8 bits a byte, 1000 bits and 1000 microseconds in kbit/s and milliseconds.
-    __extension__ using Wide = unsigned __int128;
-    const Wide kbps = Wide{bytes_after - bytes_before} * 8000 / microseconds;
-    if (kbps > std::numeric_limits<std::uint64_t>::max()) {
-        return std::nullopt;    // not a rate but a counter that has jumped
-    }
-    return Bandwidth::from_kbps(static_cast<std::uint64_t>(kbps));
 }
 
 std::vector<PortUse> measure(bus::Client& client, const World& world, const std::vector<WhySession>& sessions,

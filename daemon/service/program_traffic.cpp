@@ -1,0 +1,123 @@
+#include "daemon/service/program_traffic.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "daemon/port_classes/port_kernel.h"
+
+namespace rdmaqos {
+namespace {
+
+// Who looks once a second gets what is new each time.
+constexpr Duration kFreshCounters = std::chrono::milliseconds(250);
+// Of a port: binding one costs the device a command or two.
+constexpr std::size_t kMostCounted = 4096;
+
+constexpr std::string_view kHowToBind =
+    "`queue-pair-counters: bind` in /etc/rdma-qos/rdma-qosd.yaml has the daemon bind counters to them";
+
+}    // namespace
+
+ProgramTraffic::ProgramTraffic(ServiceContext& context, const PolicyInForce& policy, const DeviceTable& devices)
+    : context_(context), policy_(policy), devices_(devices), look_(context.executor, context.clock, "counters", kFreshCounters)
+{
+}
+
+std::vector<PortToCount> ProgramTraffic::ports() const
+{
+    const bool binds = policy_.settings().queue_pair_counters == QueuePairCountersSetting::Bind;
+    std::vector<PortToCount> ports;
+    for (const auto& [key, device] : devices_) {
+        PortToCount& port = ports.emplace_back(PortToCount{key, device->info().name, device->info().port, {}});
+        const auto numbers = binds ? device->book().members_in_order() : std::vector<std::uint32_t>();
+        for (const std::uint32_t number : numbers) {
+            if (port.queue_pairs.size() == kMostCounted) {
+                break;
+            }
+            port.queue_pairs.push_back({number, static_cast<std::uint64_t>(device->book().find(number)->session)});
+        }
+    }
+    return ports;
+}
+
+void ProgramTraffic::read(Callback<std::vector<CountersOfPort>> done)
+{
+    const auto& count = context_.options.count_traffic;
+    look_.ask([&] { return [count, ports = ports()] { return count ? count(ports) : CountedTraffic(); }; },
+              [this, done = std::move(done)](const Result<std::shared_ptr<const CountedTraffic>>& seen) {
+                  if (!seen) {
+                      done(fail(seen.error()));
+                      return;
+                  }
+                  std::vector<CountersOfPort> ports;
+                  for (const auto& port : (*seen)->ports) {
+                      if (devices_.contains(port.key)) {
+                          ports.push_back(describe(port));
+                      }
+                  }
+                  done(std::move(ports));
+              });
+}
+
+CountersOfPort ProgramTraffic::describe(const CountedPort& port) const
+{
+    const ManagedDevice& device = devices_.at(port.key);
+    CountersOfPort described{port.key, {}, device.book().size(), 0, {}, port.taken_at};
+    for (const auto& counter : port.counters) {
+        ProgramCounter& each = described.counters.emplace_back(ProgramCounter{counter, {}, {}, {}, {}});
+        std::set<SessionId> sessions;
+        std::set<std::string> levels;
+        std::set<std::string> leaves;
+        for (const std::uint32_t number : counter.queue_pairs) {
+            const Member* member = device.book().find(number);
+            if (member == nullptr) {
+                continue;
+            }
+            described.counted += counter.sent_bytes ? 1 : 0;
+            each.owner = sessions.empty() || (each.owner && each.owner->pid == member->owner->pid) ? member->owner
+                                                                                                   : nullptr;
+            sessions.insert(member->session);
+            const auto result = device.result(number);
+            levels.insert(result ? result->level : std::string());
+            leaves.insert(result ? result->leaf : std::string());
+        }
+        each.session = sessions.size() == 1 ? std::optional(*sessions.begin()) : std::nullopt;
+        each.level = levels.size() == 1 ? *levels.begin() : std::string();
+        each.leaf = leaves.size() == 1 ? *leaves.begin() : std::string();
+    }
+    described.reason = why_not_all(port, described);
+    return described;
+}
+
+std::string ProgramTraffic::why_not_all(const CountedPort& port, const CountersOfPort& counters) const
+{
+    if (counters.counted >= counters.queue_pairs && port.error.empty()) {
+        return {};
+    }
+    if (port.hindrance) {
+        switch (*port.hindrance) {
+        case WhyNotCounted::KernelCannot:
+            return "this kernel does not count what queue pairs of this device send: mlx5 does since Linux 6.16";
+        case WhyNotCounted::BoundByKernel:
+            return "the kernel binds counters to queue pairs as they are set up (`rdma statistic qp show`): it has not "
+                   "bound these, and lets nobody else";
+        case WhyNotCounted::NotPermitted:
+            return "binding counters to queue pairs needs CAP_NET_ADMIN, which rdma-qosd does not have: " +
+                   how_to_allow_ports();
+        case WhyNotCounted::KernelRefuses:
+            return port.error;
+        }
+    }
+    if (policy_.settings().queue_pair_counters != QueuePairCountersSetting::Bind) {
+        return std::string(kHowToBind);
+    }
+    return counters.queue_pairs > kMostCounted
+               ? fmt::format("counters are bound to {} queue pairs of a port at most", kMostCounted)
+               : "they have come since, or their counters were bound when bytes were not counted";
+}
+
+}    // namespace rdmaqos
