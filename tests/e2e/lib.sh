@@ -309,12 +309,12 @@ moved()
     } | awk '
         $1 == "who" { who[$2] = $3 }
         $1 == "sent" && $2 in who { bytes[who[$2]] += $3 }
-        END { for (each in bytes) print each, bytes[each] }'
+        END { for (each in bytes) printf "%s %.0f\n", each, bytes[each] }'    # mawk rounds what it prints above 2^31
 }
 
 sum_of()
 {
-    awk '{ sum += $2 } END { printf "%d\n", sum }' <<<"$1"
+    awk '{ sum += $2 } END { printf "%.0f\n", sum }' <<<"$1"
 }
 
 # have_moved BYTES COMMAND...

@@ -170,7 +170,7 @@ sent_from_leaves()
                 split(each, pair)
                 bytes[pair[1]] += sent[pair[2]]
             }
-            for (unit in bytes) print unit, bytes[unit]
+            for (unit in bytes) printf "%s %.0f\n", unit, bytes[unit]
         }'
 }
 
