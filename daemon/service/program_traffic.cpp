@@ -23,7 +23,8 @@ constexpr std::string_view kHowToBind =
 }    // namespace
 
 ProgramTraffic::ProgramTraffic(ServiceContext& context, const PolicyInForce& policy, const DeviceTable& devices)
-    : context_(context), policy_(policy), devices_(devices), look_(context.executor, context.clock, "counters", kFreshCounters)
+    : context_(context), policy_(policy), devices_(devices),
+      look_(context.executor, context.clock, "counters", kFreshCounters)
 {
 }
 
