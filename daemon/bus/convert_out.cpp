@@ -196,11 +196,15 @@ void write(Writer& writer, const Capabilities& capabilities)
     api::write(writer, capabilities);
 }
 
+std::uint64_t to_microseconds(TimePoint time)
+{
+    const auto since = std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch());
+    return static_cast<std::uint64_t>(since.count());
+}
+
 api::Counters to_record(const CounterReading& reading)
 {
-    const auto taken_at = std::chrono::duration_cast<std::chrono::microseconds>(reading.taken_at.time_since_epoch());
-    return {reading.counters.transmit_bytes, reading.counters.receive_bytes,
-            static_cast<std::uint64_t>(taken_at.count())};
+    return {reading.counters.transmit_bytes, reading.counters.receive_bytes, to_microseconds(reading.taken_at)};
 }
 
 api::SelfTestStep to_record(const SelfTestStep& step)

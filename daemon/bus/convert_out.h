@@ -34,6 +34,8 @@ namespace rdmaqos {
 // An answer of QueryPath to one pair of ends: the path, or why there is none.
 [[nodiscard]] api::PathAnswer to_record(const Request& request, const Result<PathResult>& result);
 [[nodiscard]] api::Level to_record(const Policy& policy, const QosLevel& level, const LevelUse& use);
+// Of the monotonic clock, as records have it.
+[[nodiscard]] std::uint64_t to_microseconds(TimePoint time);
 [[nodiscard]] api::Counters to_record(const CounterReading& reading);
 [[nodiscard]] api::SelfTestStep to_record(const SelfTestStep& step);
 [[nodiscard]] api::Adoption to_record(const AdoptionStatus& adoption);

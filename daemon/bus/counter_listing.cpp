@@ -1,10 +1,10 @@
 #include "daemon/bus/counter_listing.h"
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "daemon/bus/convert_out.h"
 #include "daemon/service/program_traffic.h"
 #include "lib/api/counter.h"
 
@@ -52,11 +52,8 @@ void on_list_counters(BusEndpoint& endpoint, const Call& call, const Peer& /*pee
             for (const auto& each : port.counters) {
                 counters.push_back(record_of(port.key, each));
             }
-            const auto taken_at = std::chrono::duration_cast<std::chrono::microseconds>(
-                port.taken_at.time_since_epoch());
             counted.push_back({port.key, static_cast<std::uint32_t>(port.queue_pairs),
-                               static_cast<std::uint32_t>(port.counted), port.reason,
-                               static_cast<std::uint64_t>(taken_at.count())});
+                               static_cast<std::uint32_t>(port.counted), port.reason, to_microseconds(port.taken_at)});
         }
         call.reply([&](Writer& writer) {
             api::write(writer, counters);

@@ -77,8 +77,8 @@ Result<void> bind_all(Connection& kernel, const TrackedDevice& device, const Por
     return {};
 }
 
-// Why a port's queue pairs could not all be bound, if so.
-void bind_port(Connection& kernel, const TrackedDevice& device, const PortToCount& port,
+// `counted` gets why a port's queue pairs could not all be bound, if so. False: binding was not tried.
+bool bind_port(Connection& kernel, const TrackedDevice& device, const PortToCount& port,
                const std::vector<CounterBinding>& bindings, CountedPort& counted)
 {
     const auto refused = [&](const Error& error) {
@@ -88,20 +88,21 @@ void bind_port(Connection& kernel, const TrackedDevice& device, const PortToCoun
     const auto mode = counter_mode(kernel, device, port.port);
     if (mode && *mode == CounterMode::Automatic) {
         counted.hindrance = WhyNotCounted::BoundByKernel;
-        return;
+        return false;
     }
     const auto has_bytes = switch_on(kernel, device, port.port);
     if (!has_bytes) {
         refused(has_bytes.error());
-        return;
+        return false;
     }
     if (!*has_bytes) {
         counted.hindrance = WhyNotCounted::KernelCannot;
-        return;
+        return false;
     }
     if (const auto bound = bind_all(kernel, device, port, bindings); !bound) {
         refused(bound.error());
     }
+    return true;
 }
 
 void survey_device(Connection& kernel, const TrackedDevice& device, const std::vector<const PortToCount*>& ports,
@@ -118,8 +119,7 @@ void survey_device(Connection& kernel, const TrackedDevice& device, const std::v
             continue;
         }
         if (const auto bindings = plan_bindings(*counters, *port); !bindings.empty()) {
-            bind_port(kernel, device, *port, bindings, each);
-            any_bound = true;
+            any_bound = bind_port(kernel, device, *port, bindings, each) || any_bound;
         }
     }
     if (any_bound) {

@@ -48,8 +48,7 @@ constexpr std::array kSettingsKeys{
         "class before the others; absent: none."},
     Key{"queue-pair-counters", one_of(kWordsOf<kQueuePairCounters>),
         "Counters of queue pairs, which `rdma-qosctl top` shows: those that are bound are read, or the daemon binds "
-        "one "
-        "for each session.",
+        "one for each session.",
         "read"},
     Key{"drift-interval", between(Kind::Duration, kSecond, 24 * kHour),
         "How often elements are read back and repaired, 1s to 24h: `60s`, `5min`.", "60s"},

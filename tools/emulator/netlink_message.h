@@ -88,7 +88,7 @@ private:
 // The first attribute of this type and of 4 bytes.
 [[nodiscard]] std::optional<std::uint32_t> find_u32(std::span<const std::uint8_t> attributes, std::uint16_t type);
 // The entries of 4 bytes of the first table of this type. Empty: there is none, or it does not say that it is one
-// (NLA_F_NESTED), which the kernel wants of whoever changes something.
+// (NLA_F_NESTED), which the kernel requires in requests that change something.
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> find_numbers(std::span<const std::uint8_t> attributes,
                                                                      std::uint16_t type);
 

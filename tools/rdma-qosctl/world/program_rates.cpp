@@ -25,6 +25,15 @@ struct Growth {
     std::uint64_t received_bytes = 0;
     std::uint64_t sent_packets = 0;
     std::uint64_t received_packets = 0;
+
+    Growth& operator+=(const Growth& other)
+    {
+        sent_bytes += other.sent_bytes;
+        received_bytes += other.received_bytes;
+        sent_packets += other.sent_packets;
+        received_packets += other.received_packets;
+        return *this;
+    }
 };
 
 struct RateGroup {
@@ -149,12 +158,8 @@ std::vector<PortRates> rates_between(const CounterReadings& before, const Counte
                 grown(old.sent_packets, counter.sent_packets), grown(old.received_packets, counter.received_packets)};
             const auto [group, is_first] = groups.try_emplace(key_of(counter, by));
             add(group->second, is_first, counter);
-            for (Growth* sum : {&group->second.growth, &total}) {
-                sum->sent_bytes += growth.sent_bytes;
-                sum->received_bytes += growth.received_bytes;
-                sum->sent_packets += growth.sent_packets;
-                sum->received_packets += growth.received_packets;
-            }
+            group->second.growth += growth;
+            total += growth;
         }
         all.sent = rate_of(total.sent_bytes, all.interval);
         all.received = rate_of(total.received_bytes, all.interval);
