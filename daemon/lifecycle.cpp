@@ -64,7 +64,9 @@ std::uint64_t monotonic_usec()
 
 void report(const ReloadOutcome& outcome)
 {
-    const std::string text = outcome.to_text();
+    ReloadOutcome said = outcome;
+    said.failures.clear();    // each has had its line
+    const std::string text = said.to_text();
     if (!outcome.accepted && outcome.is_of_settings() && !outcome.revision.empty()) {
         log_event(LogLevel::Error, LogEvent::PolicyApplied, {}, {{"REVISION", outcome.revision}},
                   "policy {} is running, but not all settings are in force:\n{}", outcome.revision, text);
@@ -72,9 +74,10 @@ void report(const ReloadOutcome& outcome)
         log_event(LogLevel::Error, LogEvent::PolicyRejected, {}, {{"REVISION", outcome.revision}},
                   "the policy was refused:\n{}", text);
     } else {
-        log_event(outcome.has_warnings() ? LogLevel::Warning : LogLevel::Notice, LogEvent::PolicyApplied, {},
-                  {{"REVISION", outcome.revision}}, "policy {} is running{}{}", outcome.revision,
-                  text.empty() ? "" : ":\n", text);
+        const bool is_whole = outcome.failures.empty() && outcome.unanswered.empty();
+        log_event(outcome.has_warnings() || !is_whole ? LogLevel::Warning : LogLevel::Notice, LogEvent::PolicyApplied,
+                  {}, {{"REVISION", outcome.revision}}, "policy {} is running{}{}{}", outcome.revision,
+                  is_whole ? "" : ", but not all of it is on the devices", text.empty() ? "" : ":\n", text);
     }
 }
 
@@ -106,6 +109,9 @@ Lifecycle::~Lifecycle()
 
 void Lifecycle::ready()
 {
+    if (stopping_) {
+        return;
+    }
     published_ = status_of(service_);
     // Why a policy was refused has been logged.
     log_event(LogLevel::Info, LogEvent::DaemonReady, {}, {}, "ready: {}", summary_of(service_));
@@ -158,7 +164,7 @@ void Lifecycle::reload(bus::SignalSender sender)
     notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", monotonic_usec()));
     // The service has logged how it went, and the observer has published the status.
     service_.reloads().reload([this, alive = std::weak_ptr(alive_)](const ReloadOutcome& /*outcome*/) {
-        if (!alive.expired()) {
+        if (!alive.expired() && published_) {    // else the start is not over, which ready() says
             notify("READY=1");
         }
     });

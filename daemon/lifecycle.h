@@ -23,7 +23,8 @@ public:
     Lifecycle(const Lifecycle&) = delete;
     Lifecycle& operator=(const Lifecycle&) = delete;
 
-    // Everything is open: tells systemd, now and, if it has a watchdog on us, again and again.
+    // Clients can connect, and the devices have the policy: tells systemd, now and, if it has a watchdog on us, again
+    // and again.
     void ready();
 
 private:
@@ -56,7 +57,7 @@ private:
 // The daemon ends before it has begun: logs why, and tells systemd.
 void report_refusal(const std::string& why);
 
-// Logs how reading the files went.
+// Logs how the start went.
 void report(const ReloadOutcome& outcome);
 
 }    // namespace rdmaqos

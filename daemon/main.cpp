@@ -21,6 +21,7 @@
 #include "daemon/host_ports.h"
 #include "daemon/lifecycle.h"
 #include "daemon/log_sink.h"
+#include "daemon/loop/gathering.h"
 #include "daemon/metrics/metrics_file.h"
 #include "daemon/service/device_control.h"
 #include "daemon/service/reloads.h"
@@ -185,14 +186,21 @@ int run(const Options& options, const Clock& clock, EndInTime& end)
     if (of_host) {
         discovery.start();
     }
-    report(service.start());
+    const auto ready = Gathering::begin([&lifecycle](const Gathering::Missing&) { lifecycle.ready(); });
+    ready->expect("policy");
+    ready->expect("transports");
+    ready->all_expected();
+    service.start([ready](const ReloadOutcome& outcome) {
+        report(outcome);
+        ready->came("policy");
+    });
     FabricWatch fabric_watch(service, loop);
     fabric_watch.start();
     TransientWatch transient_watch(service, loop);
     transient_watch.start();
     MetricsFile metrics_file(service, loop, options.root);
     metrics_file.start();
-    if (auto opened = transports.open([&lifecycle] { lifecycle.ready(); }); !opened) {
+    if (auto opened = transports.open([ready] { ready->came("transports"); }); !opened) {
         throw std::runtime_error(to_string(opened.error()));
     }
     const int status = loop.run();

@@ -37,11 +37,8 @@ public:
     // (AttachReport::postponed).
     void test_devices(const Rules& rules, const Settings& settings, LoopCallback<void()> done);
     // Without the settings of the reload: when the service starts.
-    void begin(Staged staged)
-    {
-        take_rules(std::move(staged), [](const Gathering::Missing&) {});
-    }
-    // `done` gets the devices that have not answered in time.
+    // `done`, here and below, gets the devices that have not answered in time.
+    void begin(Staged staged, Gathering::Done done) { take_rules(std::move(staged), std::move(done)); }
     void commit(Staged staged, const Settings& settings, Gathering::Done done);
     // Looks up the members of groups by this fabric and the present ports. If nobody came or went, that is all; else
     // levels are chosen again and devices brought to them. `cause` begins a sentence for the journal.

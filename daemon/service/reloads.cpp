@@ -98,13 +98,13 @@ std::shared_ptr<const Policy> Reloads::policy_to_run() const
     return first_->loaded.policy.value ? first_->loaded.policy.value : first_->last_good;
 }
 
-ReloadOutcome Reloads::start()
+void Reloads::start(LoopCallback<void(ReloadOutcome)> done)
 {
     if (!first_) {
         read_files();
     }
-    const FirstReading first = *std::exchange(first_, std::nullopt);
-    const Loaded& loaded = first.loaded;
+    const FirstReading read = *std::exchange(first_, std::nullopt);
+    const Loaded& loaded = read.loaded;
     ReloadOutcome outcome;
     outcome.diagnostics = loaded.settings.diagnostics;
     outcome.diagnostics.append(loaded.policy.diagnostics);
@@ -114,7 +114,7 @@ ReloadOutcome Reloads::start()
     outcome.accepted = loaded.settings.value && loaded.policy.value;
     // What ran before the start stands for what runs.
     Scene scene = changes_.scene(PolicyChanges::Books::Borrowed);
-    std::optional<Staged> last = try_first(first.last_good, loaded, scene);
+    std::optional<Staged> last = try_first(read.last_good, loaded, scene);
     if (last) {
         scene = running_in(std::move(scene), *last);
     }
@@ -125,19 +125,29 @@ ReloadOutcome Reloads::start()
         outcome.left_out = next->left_out;
         outcome.accepted = outcome.accepted && next->is_accepted();
     }
-    if (next && next->is_accepted()) {
-        run_first(std::move(*next), true);
-    } else if (last) {
-        run_first(std::move(*last), false);
-    } else {
-        policy_.replace(make_rules(nullptr, loaded.fabric.value, scene.ports));
-    }
     if (outcome.accepted) {
         tally_.policy_accepted_at_start();
     }
-    outcome.revision = policy_.revision();
+    const bool is_newest = next && next->is_accepted();
+    std::optional<Staged>& first = is_newest ? next : last;
+    if (first) {
+        outcome.revision = first->rules.policy->revision;
+    }
     set_last_reload(outcome);
-    return outcome;
+    // Reloads that are asked for meanwhile come after it.
+    pending_.push_back({Kind::Start, {}});
+    pending_.front().waiting.push_back(std::move(done));
+    auto answered = [this, outcome](Gathering::Missing missing) mutable {
+        add_answers(std::move(missing), outcome);
+        set_last_reload(outcome);
+        end_request(outcome);
+    };
+    if (first) {
+        run_first(std::move(*first), is_newest, std::move(answered));
+    } else {
+        policy_.replace(make_rules(nullptr, loaded.fabric.value, scene.ports));
+        answered({});
+    }
 }
 
 std::optional<Staged> Reloads::try_first(const std::shared_ptr<const Policy>& policy, const Loaded& loaded,
@@ -149,7 +159,7 @@ std::optional<Staged> Reloads::try_first(const std::shared_ptr<const Policy>& po
     return stage(scene, make_rules(policy, loaded.fabric.value, scene.ports), policy_.settings());
 }
 
-void Reloads::run_first(Staged staged, bool is_newest)
+void Reloads::run_first(Staged staged, bool is_newest, Gathering::Done done)
 {
     const Policy& policy = *staged.rules.policy;
     if (!is_newest) {
@@ -158,7 +168,7 @@ void Reloads::run_first(Staged staged, bool is_newest)
     } else {
         note_saved(save_last_good(context_.options.root, policy.sources), policy.revision);
     }
-    changes_.begin(std::move(staged));
+    changes_.begin(std::move(staged), std::move(done));
 }
 
 // One is being served, one of a kind waits: who asks meanwhile shares the one that waits, which reads the newest files.
@@ -398,9 +408,7 @@ void Reloads::commit(Staged staged, const Tried& tried, ReloadOutcome outcome)
         save(*loaded.policy.value, part_done);
     }
     changes_.commit(std::move(staged), *loaded.settings.value, [this, rest, part_done](Gathering::Missing missing) {
-        rest->outcome.failures = failures_but_of(missing);
-        std::ranges::move(findings_of_ports_but_of(missing), std::back_inserter(rest->outcome.findings));
-        rest->outcome.unanswered = std::move(missing);
+        add_answers(std::move(missing), rest->outcome);
         part_done();
     });
     if (ports_changed) {
@@ -425,6 +433,13 @@ void Reloads::save(const Policy& policy, LoopCallback<void()> done)
             note_saved(saved, revision);
             done();
         });
+}
+
+void Reloads::add_answers(Gathering::Missing missing, ReloadOutcome& outcome) const
+{
+    outcome.failures = failures_but_of(missing);
+    std::ranges::move(findings_of_ports_but_of(missing), std::back_inserter(outcome.findings));
+    outcome.unanswered = std::move(missing);
 }
 
 std::vector<DeviceFailure> Reloads::failures_but_of(const Gathering::Missing& missing) const
@@ -475,6 +490,8 @@ void Reloads::change_trial(const Tried& tried)
                          }
                      });
         break;
+    case Kind::Start:
+        break;
     case Kind::Refresh:
         trial_.set_revision(revision);
         break;
@@ -497,8 +514,7 @@ void Reloads::put_back(ReloadOutcome outcome)
     outcome.losses = staged.losses;
     trial_.end(pending_.front().why, outcome.revision);
     changes_.commit(std::move(staged), before.settings, [this, outcome](Gathering::Missing missing) mutable {
-        outcome.failures = failures_but_of(missing);
-        outcome.unanswered = std::move(missing);
+        add_answers(std::move(missing), outcome);
         answer(outcome);
         if (!policy_.transient_files.empty()) {    // among them those that came during the trial
             refresh([](const ReloadOutcome& /*outcome*/) {});

@@ -33,7 +33,7 @@ public:
     // settings and makes_elements() are known then. start() does it if nobody has.
     void read_files();
     // For Service::start().
-    [[nodiscard]] ReloadOutcome start();
+    void start(LoopCallback<void(ReloadOutcome)> done);
     // The one in force; between the two, the one that start() will try. Null: there is none.
     [[nodiscard]] std::shared_ptr<const Policy> policy_to_run() const;
     // Whether devices get elements, by mode and by that policy.
@@ -62,7 +62,7 @@ public:
     void save(const Policy& policy, LoopCallback<void()> done);
 
 private:
-    enum class Kind : std::uint8_t { Reload, Refresh, Begin, GoBack };
+    enum class Kind : std::uint8_t { Start, Reload, Refresh, Begin, GoBack };
     struct Pending {
         Kind kind = Kind::Reload;
         std::vector<LoopCallback<void(ReloadOutcome)>> waiting;
@@ -74,8 +74,8 @@ private:
     [[nodiscard]] std::shared_ptr<const Policy> last_good(const Loaded& loaded) const;
     [[nodiscard]] std::optional<Staged> try_first(const std::shared_ptr<const Policy>& policy, const Loaded& loaded,
                                                   const Scene& scene) const;
-    // False: it is the last good one, in place of the newest.
-    void run_first(Staged staged, bool is_newest);
+    // `is_newest`: else it is the last good one, in its place.
+    void run_first(Staged staged, bool is_newest, Gathering::Done done);
     void ask(Pending asked);
     void next();
     void test_devices(Result<std::shared_ptr<Tried>> tried);
@@ -86,7 +86,8 @@ private:
     void change_trial(const Tried& tried);
     void put_back(ReloadOutcome outcome);
     void note_saved(const Result<void>& saved, const std::string& revision);
-    // Of the devices that have answered.
+    // What the devices said of the policy; `missing` have not answered.
+    void add_answers(Gathering::Missing missing, ReloadOutcome& outcome) const;
     [[nodiscard]] std::vector<DeviceFailure> failures_but_of(const Gathering::Missing& missing) const;
     [[nodiscard]] std::vector<JudgedFinding> findings_of_ports_but_of(const Gathering::Missing& missing) const;
     void answer(const ReloadOutcome& outcome);

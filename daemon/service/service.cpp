@@ -105,12 +105,11 @@ Service::Service(ServiceOptions options, Executor& executor, const Clock& clock)
 
 Service::~Service() = default;
 
-ReloadOutcome Service::start()
+void Service::start(LoopCallback<void(ReloadOutcome)> done)
 {
-    auto outcome = parts_->reloads.start();
+    parts_->reloads.start(std::move(done));
     parts_->adoption.policy_changed();
     parts_->ports.policy_changed();
-    return outcome;
 }
 
 void Service::shutdown(EndOfService how, LoopCallback<void()> done)

@@ -62,8 +62,9 @@ public:
 
     // Tries the policy on the devices that were added before, as a reload would, and puts it in force. One that is
     // broken or refused is not: the last good one runs in its place, and if there is none, the daemon runs without
-    // (every request is answered with InvalidPolicy).
-    [[nodiscard]] ReloadOutcome start();
+    // (every request is answered with InvalidPolicy). `done` when the devices have it, as for a reload; the policy is
+    // in force before.
+    void start(LoopCallback<void(ReloadOutcome)> done);
     // Takes every queue pair out and every element down, or closes the device as it is; then calls `done`. New requests
     // are answered with Busy.
     void shutdown(EndOfService how, LoopCallback<void()> done);

@@ -21,6 +21,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 constexpr const char* kPlain = R"(version: 1
 qos-levels:
@@ -257,6 +258,13 @@ TEST_F(Mlx5Restart, KilledBetweenAnyTwoCommandsOfAReload)
     }
     printf("killed %zu times in the middle of a reload\n", kills);
     EXPECT_GT(kills, firmware_isolates() ? 1U : 4U) << "fewer commands than the reload has";
+}
+
+TEST_F(Mlx5Restart, IsReadyWhenItsTreeIsMade)
+{
+    emulator("delay create 300");
+    const RestartedDaemon daemon(kPlain);
+    EXPECT_THAT(ways(emulated_device()), UnorderedElementsAre("root", kInRpc, kInBulk, "rate 25000 share 7 < root"));
 }
 
 // The device that was left is not the one that is there.

@@ -6,10 +6,13 @@
 #include <filesystem>
 #include <functional>
 #include <future>
+#include <optional>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "daemon/bus/transports.h"
+#include "daemon/loop/gathering.h"
 #include "daemon/service/service.h"
 #include "lib/base/file.h"
 #include "lib/bus/event.h"
@@ -49,12 +52,24 @@ private:
             const SteadyClock clock;
             Service service(options, loop, clock);
             BusTransports transports(service, loop, {below_root(options.root, bus::names::kSocket), true});
-            if (const auto started = service.start(); !started.accepted) {
-                throw std::runtime_error(started.to_text());
-            }
+            std::optional<ReloadOutcome> started;
+            const auto ready = Gathering::begin([this, &started](const Gathering::Missing&) {
+                if (started->accepted) {
+                    ready_.set_value();
+                } else {
+                    ready_.set_exception(std::make_exception_ptr(std::runtime_error(started->to_text())));
+                }
+            });
+            ready->expect("policy");
+            ready->expect("transports");
+            ready->all_expected();
+            service.start([&started, ready](ReloadOutcome outcome) {
+                started = std::move(outcome);
+                ready->came("policy");
+            });
             loop_ = &loop;
             service_ = &service;
-            if (const auto opened = transports.open([this] { ready_.set_value(); }); !opened) {
+            if (const auto opened = transports.open([ready] { ready->came("transports"); }); !opened) {
                 throw std::runtime_error(to_string(opened.error()));
             }
             loop.run();

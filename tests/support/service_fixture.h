@@ -89,7 +89,7 @@ protected:
             more_options(options);
         }
         service = std::make_unique<Service>(std::move(options), loop, service_clock());
-        started = service->start();
+        service->start([this](ReloadOutcome outcome) { started = std::move(outcome); });    // at once without devices
         return *service;
     }
 

@@ -203,7 +203,7 @@ protected:
             device.asked = {};
             service->device_control().add(std::move(nic));
         }
-        started = service->start();
+        started = answer<ReloadOutcome>([&](auto done) { service->start(std::move(done)); }).value();
         settle();
         follow_logs();
     }

@@ -710,7 +710,7 @@ TEST_F(ManagedServicePorts, ARefusalThatIsFinalIsGivenUp)
     EXPECT_TRUE(refused.failures.front().failure.is_given_up);
     EXPECT_THAT(refused.to_text(), HasSubstr("a reload tries again\n"));
     policy(two(20));
-    ports->refuse(0, 1, EBUSY);
+    ports->refuse(0, 1000, EBUSY);    // also when it is tried again before the answer
     const ReloadOutcome busy = reload_now();
     ASSERT_EQ(busy.failures.size(), 1U);
     EXPECT_FALSE(busy.failures.front().failure.is_given_up);

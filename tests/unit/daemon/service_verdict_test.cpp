@@ -60,7 +60,7 @@ protected:
         service = std::make_unique<Service>(ServiceOptions{root.path(), names, true}, loop, loop.clock);
         service->reloads().read_files();
         add();
-        started = service->start();
+        started = answer<ReloadOutcome>([&](auto done) { service->start(std::move(done)); }).value();
         settle();
     }
 };
