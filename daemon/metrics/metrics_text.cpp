@@ -254,6 +254,31 @@ void write_levels(Text& text, const Metrics& metrics)
     }
 }
 
+struct TrafficFamily {
+    Family family;
+    std::uint64_t LevelTraffic::*bytes;
+};
+
+void write_traffic(Text& text, const Metrics& metrics)
+{
+    constexpr std::array kFamilies{
+        TrafficFamily{{"rdmaqos_level_transmit_bytes_total", Type::Counter,
+                       "What counted queue pairs of the level have sent since the daemon began to count."},
+                      &LevelTraffic::sent},
+        TrafficFamily{{"rdmaqos_level_receive_bytes_total", Type::Counter, "What they have received."},
+                      &LevelTraffic::received}};
+    for (const auto& [family, bytes] : kFamilies) {
+        text.family(family);
+        for (const auto& device : metrics.devices) {
+            for (const auto& [level, use] : device.levels) {
+                if (use.traffic) {
+                    text.sample({{"device", device.device}, {"level", level}}, (*use.traffic).*bytes);
+                }
+            }
+        }
+    }
+}
+
 // How the queue pairs of each level that has a DSCP are marked.
 void write_marks(Text& text, const Metrics& metrics)
 {
@@ -303,6 +328,11 @@ std::optional<double> queue_pairs_outside(const DeviceMetrics& device)
     return device.queue_pairs_outside ? std::optional(static_cast<double>(*device.queue_pairs_outside)) : std::nullopt;
 }
 
+std::optional<double> queue_pairs_counted(const DeviceMetrics& device)
+{
+    return device.queue_pairs_counted ? std::optional(static_cast<double>(*device.queue_pairs_counted)) : std::nullopt;
+}
+
 std::optional<double> link_speed(const DeviceMetrics& device)
 {
     return bytes_per_second(device.link_speed);
@@ -329,6 +359,9 @@ constexpr std::array kDeviceFamilies{
     DeviceFamily{{"rdmaqos_queue_pairs_outside", Type::Gauge,
                   "Queue pairs of programs that are in no leaf, whether or not the programs registered."},
                  queue_pairs_outside},
+    DeviceFamily{{"rdmaqos_queue_pairs_counted", Type::Gauge,
+                  "Queue pairs of sessions whose bytes are counted; `rdma-qosctl top` says why not all are."},
+                 queue_pairs_counted},
     DeviceFamily{
         {"rdmaqos_queue_pairs_enforced", Type::Gauge, "Queue pairs of sessions that get what their level says."},
         number<&DeviceMetrics::queue_pairs_enforced>},
@@ -549,6 +582,7 @@ std::string to_prometheus(const Metrics& metrics)
     write_clients(text, metrics);
     write_adoption(text, metrics.adoption);
     write_levels(text, metrics);
+    write_traffic(text, metrics);
     write_marks(text, metrics);
     write_devices(text, metrics);
     write_port_classes(text, metrics);

@@ -3,13 +3,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "daemon/model/session.h"
 #include "lib/base/clock.h"
 #include "lib/base/result.h"
 #include "lib/rdma_netlink/counters.h"
+#include "policy/model/identity.h"
 
 namespace rdmaqos {
 
@@ -44,6 +47,24 @@ struct CountedPort {
 
 struct CountedTraffic {
     std::vector<CountedPort> ports;    // of those that were asked for
+};
+
+// A counter of a port, and whose queue pairs it has.
+struct ProgramCounter {
+    rdma_netlink::QueuePairCounter counter;
+    std::shared_ptr<const Identity> owner;    // null: nobody's here, or of more than one process
+    std::optional<SessionId> session;         // empty: likewise
+    std::string level;                        // "": they are in more than one, or in none
+    std::string leaf;
+};
+
+struct CountersOfPort {
+    std::string key;
+    std::vector<ProgramCounter> counters;
+    std::size_t queue_pairs = 0;    // of sessions
+    std::size_t counted = 0;        // of them, those whose bytes are counted
+    std::string reason;             // why that is not all, with what to do; "": it is
+    TimePoint taken_at{};
 };
 
 }    // namespace rdmaqos

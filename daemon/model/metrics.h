@@ -69,12 +69,21 @@ struct ServiceCounters {
     friend bool operator==(const ServiceCounters&, const ServiceCounters&) = default;
 };
 
+// Bytes.
+struct LevelTraffic {
+    std::uint64_t sent = 0;
+    std::uint64_t received = 0;
+
+    friend bool operator==(const LevelTraffic&, const LevelTraffic&) = default;
+};
+
 // One level on one device.
 struct LevelMetrics {
     std::uint64_t sessions = 0;    // with queue pairs of this level on the device
     std::uint64_t queue_pairs = 0;
-    std::uint64_t leaves = 0;             // on the device
-    std::optional<LevelMarks> marks{};    // empty: it has no DSCP, or no queue pairs here
+    std::uint64_t leaves = 0;                 // on the device
+    std::optional<LevelMarks> marks{};        // empty: it has no DSCP, or no queue pairs here
+    std::optional<LevelTraffic> traffic{};    // by counters of its queue pairs; empty: none has been counted
 };
 
 // What the daemon does about the traffic classes of a port.
@@ -95,7 +104,8 @@ struct DeviceMetrics {
     Bandwidth link_speed;
     std::optional<PortCounters> port;    // empty: it does not count, or did not answer in time
     std::uint64_t queue_pairs_inside = 0;
-    std::optional<std::uint64_t> queue_pairs_outside;    // of programs; empty: the kernel did not say in time
+    std::optional<std::uint64_t> queue_pairs_outside;      // of programs; empty: the kernel did not say in time
+    std::optional<std::uint64_t> queue_pairs_counted{};    // of sessions, whose bytes are; empty: likewise
     std::uint64_t queue_pairs_enforced = 0;
     std::uint64_t queue_pairs_unenforced = 0;
     std::map<std::string_view, std::uint64_t> unenforced_by_cause;    // of Unenforced

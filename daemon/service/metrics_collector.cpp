@@ -12,16 +12,17 @@ namespace {
 constexpr auto kPatience = std::chrono::seconds(1);
 
 constexpr const char* kHost = "the host";      // no name of a device
-constexpr const char* kMarks = "the marks";    // nor this
+constexpr const char* kMarks = "the marks";    // nor these
+constexpr const char* kTraffic = "the counters";
 
 }    // namespace
 
 MetricsCollector::MetricsCollector(ServiceContext& context, const PolicyInForce& policy, const TrialInForce& trial,
                                    const DeviceTable& devices, const SessionTable& sessions, HostView& host,
                                    const Adoption& adoption, const ManagedPorts& ports, Marks& marks,
-                                   const Tally& tally)
+                                   ProgramTraffic& traffic, const Tally& tally)
     : context_(context), policy_(policy), trial_(trial), devices_(devices), sessions_(sessions), host_(host),
-      adoption_(adoption), managed_ports_(ports), marks_(marks), tally_(tally),
+      adoption_(adoption), managed_ports_(ports), marks_(marks), traffic_(traffic), tally_(tally),
       started_at_(context.options.wall_clock())
 {
 }
@@ -35,6 +36,7 @@ void MetricsCollector::collect(LoopCallback<void(Metrics)> done)
     const std::uint64_t collection = ++collection_;
     ports_.clear();
     host_counts_.reset();
+    counted_.clear();
     patience_ = context_.executor.after(kPatience, [this, collection] { finish(collection); });
     // Answered when the last port is, and never before this returns.
     const auto all = Gathering::begin([this, collection](const Gathering::Missing&) {
@@ -61,6 +63,15 @@ void MetricsCollector::collect(LoopCallback<void(Metrics)> done)
             host_counts_ = counted->counts;
         }
         all->came(kHost);
+    });
+    all->expect(kTraffic);
+    traffic_.read([this, collection, all](const Result<std::vector<CountersOfPort>>& read) {
+        if (read && collection_ == collection) {
+            for (const auto& port : *read) {
+                counted_.emplace(port.key, port.counted);
+            }
+        }
+        all->came(kTraffic);
     });
     all->all_expected();
 }
@@ -123,6 +134,16 @@ Metrics MetricsCollector::all() const
         for (const auto& [level, count] : host_.monitored(device->info().name)) {
             if (const auto of = all.devices.back().levels.find(level); of != all.devices.back().levels.end()) {
                 of->second.queue_pairs += count;
+            }
+        }
+        if (const auto counted = counted_.find(key); counted != counted_.end()) {
+            all.devices.back().queue_pairs_counted = counted->second;
+        }
+        if (const auto* totals = traffic_.totals().of(key)) {
+            for (const auto& [level, bytes] : *totals) {
+                if (const auto of = all.devices.back().levels.find(level); of != all.devices.back().levels.end()) {
+                    of->second.traffic = bytes;
+                }
             }
         }
         if (host_counts_) {

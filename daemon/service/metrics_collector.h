@@ -20,6 +20,7 @@
 #include "daemon/service/managed_ports.h"
 #include "daemon/service/marks.h"
 #include "daemon/service/policy_in_force.h"
+#include "daemon/service/program_traffic.h"
 #include "daemon/service/session_table.h"
 #include "daemon/service/tally.h"
 #include "daemon/service/trial_in_force.h"
@@ -31,9 +32,10 @@ public:
     // All must outlive it.
     MetricsCollector(ServiceContext& context, const PolicyInForce& policy, const TrialInForce& trial,
                      const DeviceTable& devices, const SessionTable& sessions, HostView& host, const Adoption& adoption,
-                     const ManagedPorts& ports, Marks& marks, const Tally& tally);
+                     const ManagedPorts& ports, Marks& marks, ProgramTraffic& traffic, const Tally& tally);
 
-    // Asks the ports, the devices for marks, and the kernel for all queue pairs; who does not answer soon is left out.
+    // Asks the ports, the devices for marks, and the kernel for all queue pairs and their counters; who does not answer
+    // soon is left out.
     void collect(LoopCallback<void(Metrics)> done);
 
 private:
@@ -49,6 +51,7 @@ private:
     const Adoption& adoption_;
     const ManagedPorts& managed_ports_;
     Marks& marks_;
+    ProgramTraffic& traffic_;
     const Tally& tally_;
     const WallTime started_at_;
     // The collection that is being made, for all who have asked since it began.
@@ -56,6 +59,7 @@ private:
     std::vector<LoopCallback<void(Metrics)>> waiting_;
     std::map<std::string, PortCounters> ports_;
     std::optional<HostCounts> host_counts_;
+    std::map<std::string, std::size_t> counted_;    // queue pairs of ports
     std::unique_ptr<Timer> patience_;
     // Ports that have not answered yet, in whatever collection: a hung device is not asked twice.
     std::set<std::string> asked_;

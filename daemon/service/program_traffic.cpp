@@ -60,6 +60,7 @@ void ProgramTraffic::read(Callback<std::vector<CountersOfPort>> done)
                           ports.push_back(describe(port));
                       }
                   }
+                  totals_.add(ports);
                   done(std::move(ports));
               });
 }

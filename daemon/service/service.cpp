@@ -95,7 +95,7 @@ struct Service::Parts final : DeviceListener {
     PathQueries paths{policy, devices, calls};
     Marks marks{context, policy, devices};
     ProgramTraffic traffic{context, policy, devices};
-    MetricsCollector metrics{context, policy, trial, devices, sessions, host, adoption, ports, marks, tally};
+    MetricsCollector metrics{context, policy, trial, devices, sessions, host, adoption, ports, marks, traffic, tally};
 };
 
 Service::Service(ServiceOptions options, Executor& executor, const Clock& clock)

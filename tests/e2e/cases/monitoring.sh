@@ -151,10 +151,10 @@ without_port_classes()
 monitoring_metrics()
 {
     monitored
-    # Every metric that comes with something to say: of levels that are monitored, overridden and lost, of adoption, and
-    # of traffic classes.
+    # Every metric that comes with something to say: of levels that are monitored, overridden and lost, of adoption,
+    # traffic classes and counters.
     sed -i 's/^  - {name: batch/  - {name: trial, mode: monitor, schedule: {share: 5}}\n&/' "$policy"
-    with_port_classes 'unregistered: adopt'
+    with_port_classes 'unregistered: adopt' 'queue-pair-counters: bind'
     hold e2e-payroll system.slice alice --level payroll
     eventually "alice's program is attached" has_attached e2e-payroll.service
     hold e2e-marked system.slice bob --level bulk

@@ -180,6 +180,17 @@ TEST(WhatProgramsSend, IsCountedBySessionAndLevel)
         EXPECT_GE(*second.sent_bytes - *first.sent_bytes, later - between);
         EXPECT_LE(*second.sent_bytes - *first.sent_bytes, after - before);
     }
+
+    const auto total = [&] {
+        const std::string text = said(daemon, "metrics");
+        const std::string sample = R"(rdmaqos_level_transmit_bytes_total{device="mlx5_0/1",level="rpc"} )";
+        const auto at = text.find(sample);
+        return at == std::string::npos ? 0 : std::stoull(text.substr(at + sample.size()));
+    };
+    const auto total_before = total();
+    EXPECT_TRUE(eventually([&] { return total() > total_before + (1U << 20); }));
+    const auto counted = total();
+    EXPECT_LE(counted, bytes_of(numbers[0]) + bytes_of(numbers[1]));
 }
 
 TEST(WhatProgramsSend, IsNotCountedWithoutASaidReason)

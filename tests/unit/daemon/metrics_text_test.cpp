@@ -74,6 +74,8 @@ DeviceMetrics busy_device()
     device.queue_limit = 1024;
     device.levels = {{"bulk", {1, 2, 1}}, {"rpc", {298, 300, 251}}};
     device.levels.at("rpc").marks = LevelMarks{26, {{0, 3}, {10, 1}, {26, 290}}, {{kMarkOfEachMessage, 6}}};
+    device.levels.at("rpc").traffic = LevelTraffic{7'000'000'000, 12};
+    device.queue_pairs_counted = 290;
     device.traffic.emplace();
     device.traffic->sent = {4000, 0, 0, 9000};
     device.traffic->received = {10, 0, 0, 20};
