@@ -145,10 +145,12 @@ TEST(WhatProgramsSend, IsCountedBySessionAndLevel)
     const ServerAndClient both({packaged("ib_write_bw"), "-d", "mlx5_0", "-b", "-D", kTenMinutes, "-s", "4096"});
     std::vector<std::uint32_t> numbers;
     for (const pid_t process : both.pids()) {
-        expect_adopted(daemon, process, 1, kInRpc, "rpc");
         numbers.push_back(ready_of(process, 1).at(0));
+        EXPECT_FALSE(counter_of(numbers.back())) << "nothing is bound before anybody asks";
     }
-    EXPECT_EQ(counter_of(numbers[0]), std::nullopt) << "nothing is bound before anybody asks";
+    for (const pid_t process : both.pids()) {
+        expect_adopted(daemon, process, 1, kInRpc, "rpc");
+    }
     const auto ports = nlohmann::json::parse(said(daemon, "top --json --device mlx5_0 --interval 300")).at("ports");
     ASSERT_EQ(ports.size(), 1U) << ports;
     EXPECT_EQ(ports[0].at("counted"), 2) << ports;
@@ -180,6 +182,9 @@ TEST(WhatProgramsSend, IsCountedBySessionAndLevel)
         EXPECT_GE(*second.sent_bytes - *first.sent_bytes, later - between);
         EXPECT_LE(*second.sent_bytes - *first.sent_bytes, after - before);
     }
+
+    EXPECT_THAT(said(daemon, fmt::format("why {} --interval 500", both.pids()[0])),
+                HasSubstr("1 queue pair counted: sends "));
 
     const auto total = [&] {
         const std::string text = said(daemon, "metrics");

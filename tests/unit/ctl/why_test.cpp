@@ -77,6 +77,12 @@ TEST(Why, CappedWhenNobodyElseSends)
     EXPECT_EQ(leaf.alone, Bandwidth::from_gbps(40));
     EXPECT_THAT(leaf.advice, HasSubstr("`max-rate` of level rpc"));
     report.ports = {{"mlx5_0/1", Bandwidth::from_gbps(100), Bandwidth::from_gbps(39), Bandwidth::from_mbps(200)}};
+    ProgramRate counted;
+    counted.session = report.sessions[0].session.id;
+    counted.queue_pairs = 2;
+    counted.sent = Bandwidth::from_mbps(38'500);
+    counted.received = Bandwidth::from_mbps(150);
+    report.ports[0].programs = {counted};
     expect_texts("capped", report);
 }
 

@@ -157,6 +157,12 @@ std::string render_why(const WhyReport& report, const Screen& screen)
                                             to_string(port.transmits), to_string(port.link_speed),
                                             100 * port.utilisation(), to_string(port.receives));
         text += fmt::format("  {}\n", sentence_on(screen, 2, 4, use));
+        for (const auto& program : port.programs) {
+            const std::string sends = fmt::format(
+                "session {}, {} counted: sends {}, receives {}", program.session.value_or(0),
+                counted(program.queue_pairs, "queue pair"), to_string(program.sent), to_string(program.received));
+            text += fmt::format("    {}\n", sentence_on(screen, 4, 6, sends));
+        }
     }
     if (!report.note.empty()) {
         text += fmt::format("{}{}\n", text.empty() ? "" : "\n", sentence_on(screen, 0, 2, printable(report.note)));

@@ -99,7 +99,8 @@ Json why_json(const WhyReport& report)
         ports.push_back({{"device", port.device},
                          {"link-speed", port.link_speed.kbps()},
                          {"transmits", port.transmits.kbps()},
-                         {"receives", port.receives.kbps()}});
+                         {"receives", port.receives.kbps()},
+                         {"programs", api::to_json(port.programs)}});
     }
     const bool registered = std::any_of(report.sessions.begin(), report.sessions.end(),
                                         [](const WhySession& why) { return !why.session.adopted; });

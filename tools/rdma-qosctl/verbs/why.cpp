@@ -66,6 +66,21 @@ std::optional<Reading> read_counters(bus::Client& client, const DeviceView& devi
     return Reading{&device, api::read<api::Counters>(*counters)};
 }
 
+std::vector<ProgramRate> programs_on(const std::string& device, const std::vector<PortRates>& rates,
+                                     const std::vector<WhySession>& sessions)
+{
+    std::set<std::uint64_t> explained;
+    for (const auto& why : sessions) {
+        explained.insert(why.session.id);
+        explained.insert(why.more_sessions.begin(), why.more_sessions.end());
+    }
+    const auto port = std::ranges::find(rates, device, &PortRates::device);
+    std::vector<ProgramRate> programs = port == rates.end() ? std::vector<ProgramRate>() : port->programs;
+    std::erase_if(programs,
+                  [&](const ProgramRate& each) { return !each.session || !explained.contains(*each.session); });
+    return programs;
+}
+
 std::vector<PortUse> measure(bus::Client& client, const World& world, const std::vector<WhySession>& sessions,
                              std::chrono::milliseconds interval)
 {
@@ -86,7 +101,14 @@ std::vector<PortUse> measure(bus::Client& client, const World& world, const std:
     if (before.empty()) {
         return {};
     }
+    const auto counters = fetch_counters(client);
     std::this_thread::sleep_for(interval);
+    std::vector<PortRates> rates;
+    if (counters) {
+        if (const auto now = fetch_counters(client)) {
+            rates = rates_between(*counters, *now, RatesBy::Session, "");
+        }
+    }
     std::vector<PortUse> ports;
     for (const auto& first : before) {
         const auto second = read_counters(client, *first.device);
@@ -98,7 +120,8 @@ std::vector<PortUse> measure(bus::Client& client, const World& world, const std:
         const auto transmits = rate_between(sent, now.transmit_bytes, now.taken_at - at);
         const auto receives = rate_between(received, now.receive_bytes, now.taken_at - at);
         if (transmits && receives) {
-            ports.push_back({first.device->key(), first.device->link_speed, *transmits, *receives});
+            ports.push_back({first.device->key(), first.device->link_speed, *transmits, *receives,
+                             programs_on(first.device->key(), rates, sessions)});
         }
     }
     return ports;

@@ -27,6 +27,7 @@
 
 #include "lib/base/units.h"
 #include "tools/rdma-qosctl/world/mark_path.h"
+#include "tools/rdma-qosctl/world/program_rates.h"
 #include "tools/rdma-qosctl/world/views.h"
 
 namespace rdmaqos::ctl {
@@ -69,6 +70,7 @@ struct PortUse {
     Bandwidth link_speed;
     Bandwidth transmits;
     Bandwidth receives;
+    std::vector<ProgramRate> programs{};    // of the sessions that are explained, those whose bytes are counted
 
     // Of the sending side, 0 to 1.
     [[nodiscard]] double utilisation() const;
