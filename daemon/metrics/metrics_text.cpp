@@ -229,50 +229,45 @@ void write_adoption(Text& text, const AdoptionStatus& adoption)
     text.histogram({}, adoption.counters.delay);
 }
 
+// One number per level on a device; nothing where it does not apply.
 struct LevelFamily {
     Family family;
-    std::uint64_t LevelMetrics::*value;
+    std::optional<std::uint64_t> (*value)(const LevelMetrics&);
 };
+
+template <auto member>
+std::optional<std::uint64_t> of_level(const LevelMetrics& level)
+{
+    return level.*member;
+}
+
+template <auto member>
+std::optional<std::uint64_t> traffic_of_level(const LevelMetrics& level)
+{
+    return level.traffic ? std::optional((*level.traffic).*member) : std::nullopt;
+}
 
 void write_levels(Text& text, const Metrics& metrics)
 {
     constexpr std::array kFamilies{
         LevelFamily{{"rdmaqos_level_sessions", Type::Gauge, "Sessions with queue pairs of the level on the device."},
-                    &LevelMetrics::sessions},
+                    of_level<&LevelMetrics::sessions>},
         LevelFamily{
             {"rdmaqos_level_queue_pairs", Type::Gauge, "Queue pairs of the level on the device, enforced or not."},
-            &LevelMetrics::queue_pairs},
+            of_level<&LevelMetrics::queue_pairs>},
         LevelFamily{{"rdmaqos_level_leaves", Type::Gauge, "Leaves of the level on the device."},
-                    &LevelMetrics::leaves}};
+                    of_level<&LevelMetrics::leaves>},
+        LevelFamily{{"rdmaqos_level_transmit_bytes_total", Type::Counter,
+                     "What counted queue pairs of the level have sent since the daemon began to count."},
+                    traffic_of_level<&LevelTraffic::sent>},
+        LevelFamily{{"rdmaqos_level_receive_bytes_total", Type::Counter, "What they have received."},
+                    traffic_of_level<&LevelTraffic::received>}};
     for (const auto& [family, value] : kFamilies) {
         text.family(family);
         for (const auto& device : metrics.devices) {
             for (const auto& [level, use] : device.levels) {
-                text.sample({{"device", device.device}, {"level", level}}, use.*value);
-            }
-        }
-    }
-}
-
-struct TrafficFamily {
-    Family family;
-    std::uint64_t LevelTraffic::*bytes;
-};
-
-void write_traffic(Text& text, const Metrics& metrics)
-{
-    constexpr std::array kFamilies{
-        TrafficFamily{{"rdmaqos_level_transmit_bytes_total", Type::Counter,
-                       "What counted queue pairs of the level have sent since the daemon began to count."},
-                      &LevelTraffic::sent},
-        TrafficFamily{{"rdmaqos_level_receive_bytes_total", Type::Counter, "What they have received."},
-                      &LevelTraffic::received}};
-    for (const auto& [family, bytes] : kFamilies) {
-        text.family(family);
-        for (const auto& device : metrics.devices) {
-            for (const auto& [level, use] : device.levels) {
-                if (use.traffic) {
-                    text.sample({{"device", device.device}, {"level", level}}, (*use.traffic).*bytes);
+                if (const auto present = value(use)) {
+                    text.sample({{"device", device.device}, {"level", level}}, *present);
                 }
             }
         }
@@ -323,14 +318,10 @@ std::optional<double> moved_by_port(const DeviceMetrics& device)
     return device.port ? std::optional(static_cast<double>((*device.port).*member)) : std::nullopt;
 }
 
-std::optional<double> queue_pairs_outside(const DeviceMetrics& device)
+template <auto member>
+std::optional<double> number_if_known(const DeviceMetrics& device)
 {
-    return device.queue_pairs_outside ? std::optional(static_cast<double>(*device.queue_pairs_outside)) : std::nullopt;
-}
-
-std::optional<double> queue_pairs_counted(const DeviceMetrics& device)
-{
-    return device.queue_pairs_counted ? std::optional(static_cast<double>(*device.queue_pairs_counted)) : std::nullopt;
+    return device.*member ? std::optional(static_cast<double>(*(device.*member))) : std::nullopt;
 }
 
 std::optional<double> link_speed(const DeviceMetrics& device)
@@ -358,10 +349,10 @@ constexpr std::array kDeviceFamilies{
                  number<&DeviceMetrics::queue_pairs_inside>},
     DeviceFamily{{"rdmaqos_queue_pairs_outside", Type::Gauge,
                   "Queue pairs of programs that are in no leaf, whether or not the programs registered."},
-                 queue_pairs_outside},
+                 number_if_known<&DeviceMetrics::queue_pairs_outside>},
     DeviceFamily{{"rdmaqos_queue_pairs_counted", Type::Gauge,
                   "Queue pairs of sessions whose bytes are counted; `rdma-qosctl top` says why not all are."},
-                 queue_pairs_counted},
+                 number_if_known<&DeviceMetrics::queue_pairs_counted>},
     DeviceFamily{
         {"rdmaqos_queue_pairs_enforced", Type::Gauge, "Queue pairs of sessions that get what their level says."},
         number<&DeviceMetrics::queue_pairs_enforced>},
@@ -582,7 +573,6 @@ std::string to_prometheus(const Metrics& metrics)
     write_clients(text, metrics);
     write_adoption(text, metrics.adoption);
     write_levels(text, metrics);
-    write_traffic(text, metrics);
     write_marks(text, metrics);
     write_devices(text, metrics);
     write_port_classes(text, metrics);

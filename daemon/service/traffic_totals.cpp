@@ -6,11 +6,11 @@ namespace rdmaqos {
 
 void TrafficTotals::add(const std::vector<CountersOfPort>& ports)
 {
-    for (const auto& [key, counters, queue_pairs, counted, reason, taken_at] : ports) {
-        const auto [found, is_first] = ports_.try_emplace(key);
+    for (const auto& read : ports) {
+        const auto [found, is_first] = ports_.try_emplace(read.key);
         Port& port = found->second;
         const auto before = std::exchange(port.last, {});
-        for (const auto& each : counters) {
+        for (const auto& each : read.counters) {
             const rdma_netlink::QueuePairCounter& counter = each.counter;
             if (!counter.sent_bytes && !counter.received_bytes) {
                 continue;

@@ -63,7 +63,7 @@ TEST_F(LevelTotals, TellACounterFromTheNextOneOfItsNumber)
     look({counter(1, 8, 1200)});
     EXPECT_EQ(of("rpc").sent, 2200U) << "of another session";
     look({counter(1, 8, 10)});
-    EXPECT_EQ(of("rpc").sent, 2210U) << "it has counted less: it was bound anew";
+    EXPECT_EQ(of("rpc").sent, 2210U) << "its value fell, so it was bound again";
 }
 
 TEST_F(LevelTotals, AreOfTheLevelInWhichItWasSeen)

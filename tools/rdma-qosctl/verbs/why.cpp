@@ -67,13 +67,8 @@ std::optional<Reading> read_counters(bus::Client& client, const DeviceView& devi
 }
 
 std::vector<ProgramRate> programs_on(const std::string& device, const std::vector<PortRates>& rates,
-                                     const std::vector<WhySession>& sessions)
+                                     const std::set<std::uint64_t>& explained)
 {
-    std::set<std::uint64_t> explained;
-    for (const auto& why : sessions) {
-        explained.insert(why.session.id);
-        explained.insert(why.more_sessions.begin(), why.more_sessions.end());
-    }
     const auto port = std::ranges::find(rates, device, &PortRates::device);
     std::vector<ProgramRate> programs = port == rates.end() ? std::vector<ProgramRate>() : port->programs;
     std::erase_if(programs,
@@ -85,7 +80,10 @@ std::vector<PortUse> measure(bus::Client& client, const World& world, const std:
                              std::chrono::milliseconds interval)
 {
     std::set<std::string> used;
+    std::set<std::uint64_t> explained;
     for (const auto& session : sessions) {
+        explained.insert(session.session.id);
+        explained.insert(session.more_sessions.begin(), session.more_sessions.end());
         for (const auto& leaf : session.leaves) {
             used.insert(leaf.device);
         }
@@ -121,7 +119,7 @@ std::vector<PortUse> measure(bus::Client& client, const World& world, const std:
         const auto receives = rate_between(received, now.receive_bytes, now.taken_at - at);
         if (transmits && receives) {
             ports.push_back({first.device->key(), first.device->link_speed, *transmits, *receives,
-                             programs_on(first.device->key(), rates, sessions)});
+                             programs_on(first.device->key(), rates, explained)});
         }
     }
     return ports;
