@@ -38,7 +38,8 @@ enum class WhyNotCounted : std::uint8_t {
 
 struct CountedPort {
     std::string key;
-    std::vector<rdma_netlink::QueuePairCounter> counters;
+    bool is_read = false;    // the kernel has listed its counters
+    std::vector<rdma_netlink::QueuePairCounter> counters{};
     TimePoint taken_at{};
     // Why there are not more of them; empty: nothing has kept us from it.
     std::optional<WhyNotCounted> hindrance{};
@@ -60,7 +61,8 @@ struct ProgramCounter {
 
 struct CountersOfPort {
     std::string key;
-    std::vector<ProgramCounter> counters;
+    bool is_read = false;    // the kernel has listed them
+    std::vector<ProgramCounter> counters{};
     std::size_t queue_pairs = 0;    // of sessions
     std::size_t counted = 0;        // of them, those whose bytes are counted
     std::string reason;             // why that is not all, with what to do; "": it is

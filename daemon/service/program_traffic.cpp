@@ -68,7 +68,7 @@ void ProgramTraffic::read(Callback<std::vector<CountersOfPort>> done)
 CountersOfPort ProgramTraffic::describe(const CountedPort& port) const
 {
     const ManagedDevice& device = devices_.at(port.key);
-    CountersOfPort described{port.key, {}, device.book().size(), 0, {}, port.taken_at};
+    CountersOfPort described{port.key, port.is_read, {}, device.book().size(), 0, {}, port.taken_at};
     for (const auto& counter : port.counters) {
         ProgramCounter& each = described.counters.emplace_back(ProgramCounter{counter, {}, {}, {}, {}});
         std::set<SessionId> sessions;

@@ -7,6 +7,9 @@ namespace rdmaqos {
 void TrafficTotals::add(const std::vector<CountersOfPort>& ports)
 {
     for (const auto& read : ports) {
+        if (!read.is_read) {
+            continue;
+        }
         const auto [found, is_first] = ports_.try_emplace(read.key);
         Port& port = found->second;
         const auto before = std::exchange(port.last, {});

@@ -112,7 +112,7 @@ void survey_device(Connection& kernel, const TrackedDevice& device, const std::v
     std::vector<CountedPort> counted;
     bool any_bound = false;
     for (const PortToCount* port : ports) {
-        CountedPort& each = counted.emplace_back(CountedPort{port->key, {}});
+        CountedPort& each = counted.emplace_back(CountedPort{port->key});
         if (!counters) {
             each.hindrance = WhyNotCounted::KernelRefuses;
             each.error = to_string(counters.error());
@@ -132,6 +132,7 @@ void survey_device(Connection& kernel, const TrackedDevice& device, const std::v
                 counted[i].counters.push_back(counter);
             }
         }
+        counted[i].is_read = counters.has_value();
         counted[i].taken_at = now;
         traffic.ports.push_back(std::move(counted[i]));
     }
@@ -200,6 +201,7 @@ CountedTraffic survey_counters(const std::vector<PortToCount>& ports, const Cloc
         }
         for (const PortToCount* port : of_device) {
             traffic.ports.push_back({port->key,
+                                     false,
                                      {},
                                      clock.now(),
                                      WhyNotCounted::KernelRefuses,

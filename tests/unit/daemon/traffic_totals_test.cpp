@@ -23,7 +23,14 @@ protected:
     {
         CountersOfPort port;
         port.key = "mlx5_0/1";
+        port.is_read = true;
         port.counters = std::move(counters);
+        totals.add({port});
+    }
+    void look_in_vain()
+    {
+        CountersOfPort port;
+        port.key = "mlx5_0/1";
         totals.add({port});
     }
     [[nodiscard]] LevelTraffic of(const std::string& level) const
@@ -43,6 +50,22 @@ TEST_F(LevelTotals, BeginWithTheFirstLook)
     EXPECT_EQ(of("rpc"), LevelTraffic());
     look({counter(1, 7, 1500), counter(2, 8, 300)});
     EXPECT_EQ(of("rpc"), (LevelTraffic{800, 80})) << "all of a counter that was bound since";
+}
+
+TEST_F(LevelTotals, BeginWithTheFirstLookThatTheKernelAnswers)
+{
+    look_in_vain();
+    EXPECT_EQ(totals.of("mlx5_0/1"), nullptr);
+    look({counter(1, 7, 1000)});
+    EXPECT_EQ(of("rpc").sent, 0U) << "sent before";
+}
+
+TEST_F(LevelTotals, MissNothingWhileCountersCannotBeRead)
+{
+    look({counter(1, 7, 1000)});
+    look_in_vain();
+    look({counter(1, 7, 1800)});
+    EXPECT_EQ(of("rpc").sent, 800U);
 }
 
 TEST_F(LevelTotals, DoNotFallWhenCountersEnd)
