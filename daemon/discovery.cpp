@@ -56,7 +56,7 @@ mlx5::BackendOptions Discovery::options() const
     const Settings& settings = service_.in_force().settings();
     mlx5::BackendOptions options;
     options.forced_mode = forced(settings.attach_mode);
-    options.caps = settings.cap_mode == CapMode::Divide ? mlx5::Caps::Divide : mlx5::Caps::Whole;
+    options.caps = settings.cap_mode;
     options.postpone_test = !service_.reloads().makes_elements();
     options.self_test.helper = {"/proc/self/exe", "self-test-client"};
     options.self_test.cache = state_ / "self-test";

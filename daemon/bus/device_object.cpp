@@ -151,7 +151,8 @@ constexpr auto kState = [](Status status) { return to_string(status.state); };
 constexpr auto kReason = [](Status status) { return status.reason; };
 constexpr auto kAttachMode = [](Status status) { return to_string(status.attach.mode); };
 constexpr auto kAttachReason = [](Status status) { return status.attach.reason; };
-constexpr auto kDividesCaps = [](Status status) { return status.attach.divides_caps; };
+constexpr auto kCapMode = [](Status status) { return to_string(status.attach.caps_now()); };
+constexpr auto kCapReason = [](Status status) { return status.attach.not_adaptive; };
 constexpr auto kInside = [](Status status) { return status.queue_pairs_inside; };
 constexpr auto kOutside = [](Status status) { return status.queue_pairs_outside; };
 
@@ -183,7 +184,8 @@ constexpr Property kDeviceProperties[] = {
     property<get<kReason>>("Reason", "s", kChanges),
     property<get<kAttachMode>>("AttachMode", "s", kChanges),
     property<get<kAttachReason>>("AttachReason", "s", kChanges),
-    property<get<kDividesCaps>>("DividesCaps", "b", kChanges),
+    property<get<kCapMode>>("CapMode", "s", kChanges),
+    property<get<kCapReason>>("CapReason", "s", kChanges),
     property<get_self_test>("SelfTest", "aa{sv}", kChanges),
     property<get_attributes>("Attributes", "a(sss)", kConst),
     property<get_capabilities>("Capabilities", "a{sv}", kChanges),

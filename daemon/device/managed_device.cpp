@@ -581,6 +581,29 @@ void ManagedDevice::answer_marks(const Result<void>& answer)
     }
 }
 
+void ManagedDevice::cap_copies(std::vector<CopyCap> caps, Callback<std::vector<std::size_t>> done)
+{
+    worker_.run(
+        [caps = std::move(caps)](DeviceWorker::Core& core) {
+            std::vector<std::size_t> refused;
+            for (std::size_t i = 0; i < caps.size(); ++i) {
+                if (!core.reconciler.cap_copy(caps[i].file, caps[i].leaf, caps[i].cap)) {
+                    refused.push_back(i);
+                }
+            }
+            return refused;
+        },
+        std::move(done));
+}
+
+void ManagedDevice::set_not_adaptive(std::string why)
+{
+    if (std::exchange(facts_.attach.not_adaptive, why) != why) {
+        listener_.promises_changed(facts_.key);
+        listener_.device_status_changed(facts_.key);
+    }
+}
+
 void ManagedDevice::counters(Callback<CounterReading> done)
 {
     worker_.run(device_tasks::read_counters, std::move(done));

@@ -161,6 +161,15 @@ public:
     {
         return rdmaqos::why_mark_unseen(facts_, number);
     }
+    // Caps of leaves of single processes (Backend::cap_copy()), in this order; `done` gets which of them were refused.
+    struct CopyCap {
+        std::shared_ptr<ClientFile> file;
+        ElementPath leaf;
+        std::optional<Bandwidth> cap;
+    };
+    void cap_copies(std::vector<CopyCap> caps, Callback<std::vector<std::size_t>> done);
+    // Whether such caps follow what is measured; empty: they do.
+    void set_not_adaptive(std::string why);
     // What the port has moved.
     void counters(Callback<CounterReading> done);
     // What would have to be done to it for this state.

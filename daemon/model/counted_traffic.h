@@ -16,10 +16,11 @@
 
 namespace rdmaqos {
 
-// Those of one group share a counter: those of a session.
+// Those of one group share a counter: those of a session in one leaf.
 struct QueuePairToCount {
     std::uint32_t number = 0;
     std::uint64_t group = 0;
+    SessionId session{};
 };
 
 struct PortToCount {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -14,8 +15,6 @@ namespace {
 
 // Who looks once a second gets what is new each time.
 constexpr Duration kFreshCounters = std::chrono::milliseconds(250);
-// Of a port: binding one costs the device a command or two.
-constexpr std::size_t kMostCounted = 4096;
 
 constexpr std::string_view kHowToBind =
     "`queue-pair-counters: bind` in /etc/rdma-qos/rdma-qosd.yaml has the daemon bind counters to them";
@@ -33,16 +32,27 @@ std::vector<PortToCount> ProgramTraffic::ports() const
     const bool binds = policy_.settings().queue_pair_counters == QueuePairCountersSetting::Bind;
     std::vector<PortToCount> ports;
     for (const auto& [key, device] : devices_) {
-        PortToCount& port = ports.emplace_back(PortToCount{key, device->info().name, device->info().port, {}});
-        const auto numbers = binds ? device->book().members_in_order() : std::vector<std::uint32_t>();
-        for (const std::uint32_t number : numbers) {
-            if (port.queue_pairs.size() == kMostCounted) {
-                break;
-            }
-            port.queue_pairs.push_back({number, static_cast<std::uint64_t>(device->book().find(number)->session)});
-        }
+        ports.push_back(binds || device->attach_report().caps == CapMode::Adaptive
+                            ? port_to_bind(*device)
+                            : PortToCount{key, device->info().name, device->info().port, {}});
     }
     return ports;
+}
+
+PortToCount ProgramTraffic::port_to_bind(const ManagedDevice& device)
+{
+    const PlacementBook& book = device.book();
+    PortToCount port{device.key(), device.info().name, device.info().port, {}};
+    std::map<std::pair<SessionId, ElementPath>, std::uint64_t> groups;
+    for (const std::uint32_t number : book.members_in_order()) {
+        if (port.queue_pairs.size() == kMostCounted) {
+            break;
+        }
+        const SessionId session = book.find(number)->session;
+        const auto group = groups.try_emplace({session, book.placement(number).requester}, groups.size()).first->second;
+        port.queue_pairs.push_back({number, group, session});
+    }
+    return port;
 }
 
 void ProgramTraffic::read(Callback<std::vector<CountersOfPort>> done)
@@ -95,24 +105,30 @@ CountersOfPort ProgramTraffic::describe(const CountedPort& port) const
     return described;
 }
 
+std::string ProgramTraffic::why_hindered(const CountedPort& port)
+{
+    switch (port.hindrance.value_or(WhyNotCounted::KernelRefuses)) {
+    case WhyNotCounted::KernelCannot:
+        return "this kernel does not count what queue pairs of this device send: mlx5 does since Linux 6.16";
+    case WhyNotCounted::BoundByKernel:
+        return "the kernel binds counters to queue pairs as they are set up (`rdma statistic qp show`): it has not "
+               "bound these, and lets nobody else";
+    case WhyNotCounted::NotPermitted:
+        return "binding counters to queue pairs needs CAP_NET_ADMIN, which rdma-qosd does not have: " +
+               how_to_allow_ports();
+    case WhyNotCounted::KernelRefuses:
+        return port.error;
+    }
+    return {};
+}
+
 std::string ProgramTraffic::why_not_all(const CountedPort& port, const CountersOfPort& counters) const
 {
     if (counters.counted >= counters.queue_pairs && port.error.empty()) {
         return {};
     }
     if (port.hindrance) {
-        switch (*port.hindrance) {
-        case WhyNotCounted::KernelCannot:
-            return "this kernel does not count what queue pairs of this device send: mlx5 does since Linux 6.16";
-        case WhyNotCounted::BoundByKernel:
-            return "the kernel binds counters to queue pairs as they are set up (`rdma statistic qp show`): it has not "
-                   "bound these, and lets nobody else";
-        case WhyNotCounted::NotPermitted:
-            return "binding counters to queue pairs needs CAP_NET_ADMIN, which rdma-qosd does not have: " +
-                   how_to_allow_ports();
-        case WhyNotCounted::KernelRefuses:
-            return port.error;
-        }
+        return why_hindered(port);
     }
     if (policy_.settings().queue_pair_counters != QueuePairCountersSetting::Bind) {
         return std::string(kHowToBind);

@@ -4,6 +4,7 @@
 // Thread: the main loop.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ namespace rdmaqos {
 
 class ProgramTraffic {
 public:
+    // Of a port: binding a counter to a queue pair costs the device a command or two.
+    static constexpr std::size_t kMostCounted = 4096;
+
     // All must outlive it.
     ProgramTraffic(ServiceContext& context, const PolicyInForce& policy, const DeviceTable& devices);
 
@@ -27,6 +31,11 @@ public:
     void read(Callback<std::vector<CountersOfPort>> done);
     // Of all that was read.
     [[nodiscard]] const TrafficTotals& totals() const { return totals_; }
+
+    // A port with the queue pairs to which counters are to be bound: those of one session in one leaf share one.
+    [[nodiscard]] static PortToCount port_to_bind(const ManagedDevice& device);
+    // What to do about it, in words; nothing else is to be said of a port with this hindrance.
+    [[nodiscard]] static std::string why_hindered(const CountedPort& port);
 
 private:
     [[nodiscard]] std::vector<PortToCount> ports() const;

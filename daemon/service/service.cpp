@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "daemon/loop/gathering.h"
+#include "daemon/service/adaptive_caps.h"
 #include "daemon/service/adoption.h"
 #include "daemon/service/context.h"
 #include "daemon/service/device_control.h"
@@ -59,6 +60,7 @@ struct Service::Parts final : DeviceListener {
     void device_status_changed(const std::string& device) override
     {
         grants.device_answered(device);
+        caps.look_soon(device);
         context.notify([&](ServiceObserver& observer) { observer.device_changed(device); });
     }
     void device_addresses_changed(const std::string& /*device*/) override { changes.resolve_soon(); }
@@ -95,6 +97,7 @@ struct Service::Parts final : DeviceListener {
     PathQueries paths{policy, devices, calls};
     Marks marks{context, policy, devices};
     ProgramTraffic traffic{context, policy, devices};
+    AdaptiveCaps caps{context, policy, devices};
     MetricsCollector metrics{context, policy, trial, devices, sessions, host, adoption, ports, marks, traffic, tally};
 };
 

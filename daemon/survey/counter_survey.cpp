@@ -56,6 +56,12 @@ Result<void> bind_all(Connection& kernel, const TrackedDevice& device, const Por
     };
     std::map<std::uint64_t, Filling> latest;    // counter of each group that was made here
     for (const auto& each : bindings) {
+        if (each.bound_to) {
+            const auto unbound = unbind_counter(kernel, device, port.port, each.queue_pair, *each.bound_to);
+            if (!unbound && !is_of_queue_pair(unbound.error())) {
+                return fail(unbound.error());
+            }
+        }
         const auto mine = latest.find(each.group);
         std::optional<std::uint32_t> counter = each.counter;
         if (!counter && mine != latest.end() && mine->second.count < kMostOfCounter) {
@@ -142,11 +148,11 @@ void survey_device(Connection& kernel, const TrackedDevice& device, const std::v
 
 std::vector<CounterBinding> plan_bindings(const std::vector<QueuePairCounter>& counters, const PortToCount& port)
 {
-    std::unordered_map<std::uint32_t, std::uint64_t> groups;
+    std::unordered_map<std::uint32_t, const QueuePairToCount*> known;
     for (const auto& each : port.queue_pairs) {
-        groups.emplace(each.number, each.group);
+        known.emplace(each.number, &each);
     }
-    std::set<std::uint32_t> bound;
+    std::unordered_map<std::uint32_t, std::optional<std::uint32_t>> bound;    // to what it is to be taken out of
     struct Open {
         std::uint32_t counter = 0;
         std::size_t room = 0;
@@ -156,19 +162,33 @@ std::vector<CounterBinding> plan_bindings(const std::vector<QueuePairCounter>& c
         if (counter.port != port.port) {
             continue;
         }
-        bound.insert(counter.queue_pairs.begin(), counter.queue_pairs.end());
-        std::set<std::optional<std::uint64_t>> in_it;
+        std::set<std::optional<SessionId>> sessions;
+        std::map<std::uint64_t, std::size_t> groups;
         for (const std::uint32_t number : counter.queue_pairs) {
-            const auto group = groups.find(number);
-            in_it.insert(group == groups.end() ? std::nullopt : std::optional(group->second));
+            bound[number] = std::nullopt;
+            const auto found = known.find(number);
+            sessions.insert(found == known.end() ? std::nullopt : std::optional(found->second->session));
+            if (found != known.end()) {
+                ++groups[found->second->group];
+            }
         }
-        if (in_it.size() == 1 && *in_it.begin() && counter.sent_bytes && counter.queue_pairs.size() < kMostOfCounter) {
-            open[**in_it.begin()] = {counter.number, kMostOfCounter - counter.queue_pairs.size()};
+        if (sessions.size() != 1 || !*sessions.begin() || !counter.sent_bytes) {
+            continue;
+        }
+        const auto staying = std::ranges::max_element(groups, {}, [](const auto& group) { return group.second; });
+        for (const std::uint32_t number : counter.queue_pairs) {
+            if (known.at(number)->group != staying->first) {
+                bound[number] = counter.number;
+            }
+        }
+        if (staying->second < kMostOfCounter) {
+            open[staying->first] = {counter.number, kMostOfCounter - staying->second};
         }
     }
     std::vector<CounterBinding> bindings;
     for (const auto& each : port.queue_pairs) {
-        if (bound.contains(each.number)) {
+        const auto is_in = bound.find(each.number);
+        if (is_in != bound.end() && !is_in->second) {
             continue;
         }
         const auto found = open.find(each.group);
@@ -176,7 +196,8 @@ std::vector<CounterBinding> plan_bindings(const std::vector<QueuePairCounter>& c
         if (has_room) {
             --found->second.room;
         }
-        bindings.push_back({each.number, each.group, has_room ? std::optional(found->second.counter) : std::nullopt});
+        bindings.push_back({each.number, each.group, has_room ? std::optional(found->second.counter) : std::nullopt,
+                            is_in == bound.end() ? std::nullopt : is_in->second});
     }
     return bindings;
 }

@@ -22,12 +22,14 @@ struct CounterBinding {
     std::uint64_t group = 0;
     std::optional<std::uint32_t> counter;    // that has others of its group; empty: it gets a new one, or that of the
                                              // last binding of its group, which is full when kMostOfCounter have it
+    std::optional<std::uint32_t> bound_to{};    // to be taken out of that one first
 
     friend bool operator==(const CounterBinding&, const CounterBinding&) = default;
 };
 
-// Those that have no counter yet, in their order. A counter with queue pairs of another group, or of nobody here, is
-// not used. Pure.
+// Those that have no counter yet, in their order, and those of a session that have moved to another leaf than others in
+// their counter. A counter with queue pairs of another session, or of nobody here, is not used, and is left as it is:
+// somebody else has bound them. Pure.
 [[nodiscard]] std::vector<CounterBinding> plan_bindings(const std::vector<rdma_netlink::QueuePairCounter>& counters,
                                                         const PortToCount& port);
 

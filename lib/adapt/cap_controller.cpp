@@ -6,8 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "lib/model/process_trees.h"
 #include "lib/model/solver.h"
 
 namespace rdmaqos::adapt {
@@ -19,11 +18,14 @@ constexpr Duration kBetweenProbes = std::chrono::milliseconds(500);
 
 // Of the link or of a cap. What is measured is off by some percent from step to step: samples are not taken at the same
 // moment at all counters.
-constexpr double kFull = 0.975;
+constexpr double kFull = 0.965;
 constexpr double kAtCap = 0.93;
-constexpr double kForeign = 0.03;        // less than this outside of the tree is an error of measuring
-constexpr double kOfNewForeign = 0.2;    // of what was measured last: it is a small difference of large numbers
 constexpr double kProbe = 0.03;
+
+constexpr double kCrowded = 0.96;    // of the link: what the port carries
+constexpr double kAlone = 0.94;      // of that, if nobody else sends
+// Of what there was; less than what a full port may seem to be short of.
+constexpr double kPerhapsMoreRoom = 1.03;
 
 // Of the most that a copy may send.
 constexpr double kSends = 0.003;
@@ -36,11 +38,6 @@ constexpr double kRoomToGrow = 1.2;
 constexpr double kLeastRoom = 0.01;
 constexpr double kTooMuchRoom = 1.3;
 constexpr double kTooMuchWhileOthersWait = 1.02;
-
-ElementPath path_of(const LeafCopy& copy)
-{
-    return copy.leaf.child(fmt::format("copy:{}", copy.process));
-}
 
 bool is_within(double difference, double value, double fraction, double scale, double of_scale)
 {
@@ -102,25 +99,57 @@ std::set<std::pair<std::uint64_t, ElementPath>> CapController::full_elements() c
     return full;
 }
 
+// What all copies together can send. It is not the link's speed: others send, too, and headers may be part of what the
+// port carries and not of what queue pairs send. It is less if the port is crowded by so little, and more if those who
+// want more get all that they are given.
+void CapController::measure_room(const Sample& sample)
+{
+    const auto link = static_cast<double>(sample.link_speed.kbps());
+    double all = 0;
+    double got = 0;
+    double could = 0;
+    for (const auto& [copy, state] : copies_) {
+        all += state.sent_kbps;
+        if (state.wants_more) {
+            got += state.sent_kbps;
+            could += std::min(cap_in_force(copy, state, link), state.part_kbps);
+        }
+    }
+    double& room = room_kbps_.emplace(std::min(room_kbps_.value_or(link), link));
+    all_kbps_ += all;
+    ++all_count_;
+    if (sample.port_kbps) {
+        const double average = std::exchange(all_kbps_, 0.0) / std::exchange(all_count_, 0.0);
+        if (*sample.port_kbps >= kCrowded * link && average < kAlone * room && average > 0) {
+            room = average;
+            // What seemed to be enough was perhaps all that there is.
+            for (auto& [copy, state] : copies_) {
+                state.wants_more = state.wants_more || state.sent_kbps > 0;
+            }
+        }
+    }
+    if (could > 0 && got >= 0.985 * could) {
+        room = std::min(kPerhapsMoreRoom * room, link);
+    }
+    is_full_ = all >= kFull * room;
+}
+
 void CapController::observe(const Sample& sample)
 {
     const auto link = static_cast<double>(sample.link_speed.kbps());
     std::erase_if(copies_, [&](const auto& entry) { return !sample.sent_kbps.contains(entry.first); });
     std::map<LeafCopy, double> grown_by;
-    double foreign = sample.port_kbps;
     for (const auto& [copy, sent] : sample.sent_kbps) {
         State& state = copies_[copy];
         grown_by[copy] = sent - std::exchange(state.sent_kbps, sent);
-        foreign -= sent;
     }
-    foreign_kbps_ += kOfNewForeign * (std::clamp(foreign, 0.0, link) - foreign_kbps_);
-    const bool is_port_full = sample.port_kbps >= kFull * link;
+    measure_room(sample);
     const auto full = full_elements();
     for (auto& [copy, state] : copies_) {
         const double most = most_of(copy, link);
         const double sent = state.sent_kbps;
         const bool sends = sent > kSends * most;
-        bool is_held = is_port_full;
+        bool is_held = is_full_;
         for_caps_above(copy.leaf, [&, &copy = copy](const ElementPath& path, double) {
             is_held = is_held || full.contains({copy.process, path});
         });
@@ -149,26 +178,22 @@ CapController::Parts CapController::parts(const Sample& sample) const
     Demands due;
     Demands promised;
     for (const auto& [copy, state] : copies_) {
-        const auto leaf = tree.find(copy.leaf);
-        if (leaf == tree.end()) {
+        if (!add_copy(tree, copy.process, copy.leaf)) {
             continue;
         }
-        leaf->second.kind = ElementKind::Node;
-        const ElementPath path = path_of(copy);
-        tree.emplace(path, Element{ElementKind::Leaf, copy.leaf, {1, std::nullopt}});
+        const ElementPath path = path_of_copy(copy.process, copy.leaf);
         now.emplace(path, state.wants_more ? std::nullopt : std::optional(Bandwidth::from_computed(state.enough_kbps)));
         promised.emplace(path, std::nullopt);
         if (is_active(state, sample.taken_at)) {
             due.emplace(path, std::nullopt);
         }
     }
-    const auto link = static_cast<double>(sample.link_speed.kbps());
-    const auto left = Bandwidth::from_computed(foreign_kbps_ > kForeign * link ? link - foreign_kbps_ : link);
+    const auto room = Bandwidth::from_computed(room_kbps_.value_or(0));
     const auto by_copy = [&](const Demands& demands) {
-        const Allocations solved = solve(tree, left, demands);
+        const Allocations solved = solve(tree, room, demands);
         std::map<LeafCopy, double> rates;
         for (const auto& [copy, state] : copies_) {
-            const auto found = solved.find(path_of(copy));
+            const auto found = solved.find(path_of_copy(copy.process, copy.leaf));
             rates.emplace(copy, found == solved.end() ? 0.0 : found->second.kbps);
         }
         return rates;
@@ -176,10 +201,9 @@ CapController::Parts CapController::parts(const Sample& sample) const
     return {by_copy(now), by_copy(due), by_copy(promised)};
 }
 
-bool CapController::some_wait(const Sample& sample, const Parts& parts) const
+bool CapController::some_wait(const Parts& parts) const
 {
-    return sample.port_kbps >= kFull * static_cast<double>(sample.link_speed.kbps()) &&
-           std::ranges::any_of(copies_, [&](const auto& entry) {
+    return is_full_ && std::ranges::any_of(copies_, [&](const auto& entry) {
                const auto& [copy, state] = entry;
                return state.wants_more && state.wanted_more && state.sent_kbps < 0.95 * parts.now.at(copy);
            });
@@ -210,7 +234,7 @@ std::optional<CapController::Probe> CapController::probe(const Sample& sample, c
     const auto link = static_cast<double>(sample.link_speed.kbps());
     const bool is_due = !probed_at_ || sample.taken_at - *probed_at_ >= kBetweenProbes;
     probe_kbps_ = 0;
-    if (!is_due || sample.port_kbps < kFull * link) {
+    if (!is_due || !is_full_) {
         return {};
     }
     Probe probe{nullptr, kSmallChange * link};
@@ -237,7 +261,7 @@ std::vector<CapChange> CapController::step(const Sample& sample)
     observe(sample);
     const auto link = static_cast<double>(sample.link_speed.kbps());
     const bool wants_any = std::ranges::any_of(copies_, [](const auto& entry) { return entry.second.wants_more; });
-    if (wants_any || sample.port_kbps >= kFull * link) {
+    if (wants_any || is_full_) {
         has_room_since_.reset();
     } else if (!has_room_since_) {
         has_room_since_ = sample.taken_at;
@@ -247,8 +271,11 @@ std::vector<CapChange> CapController::step(const Sample& sample)
         return {};
     }
     const Parts parts = this->parts(sample);
+    for (auto& [copy, state] : copies_) {
+        state.part_kbps = parts.now.at(copy);
+    }
     const auto probed = probe(sample, parts);
-    const bool others_wait = some_wait(sample, parts);
+    const bool others_wait = some_wait(parts);
     std::vector<Target> targets;
     for (auto& [copy, state] : copies_) {
         double cap = link;
@@ -320,6 +347,7 @@ std::vector<CapChange> CapController::stop(const std::vector<LeafCopy>& copies)
     }
     copies_ = std::move(stopped);
     has_room_since_.reset();
+    room_kbps_.reset();
     probe_kbps_ = 0;
     return changes;
 }

@@ -20,6 +20,8 @@
 // it sends what it has sent; so every half second, who has most beyond what it is promised leaves some of the port
 // free for one step, and who takes that wants more.
 //
+// Rates of copies and of the port need not be measured alike: what a port carries has headers.
+//
 // A step is a function of what was measured and of the steps before. Not thread-safe.
 #pragma once
 
@@ -50,8 +52,9 @@ struct LeafCopy {
 struct Sample {
     TimePoint taken_at{};
     Bandwidth link_speed;
-    double port_kbps = 0;                    // all that the port has sent since the sample before
-    std::map<LeafCopy, double> sent_kbps;    // likewise; of all copies that are measured
+    std::map<LeafCopy, double> sent_kbps;    // since the sample before; of all copies that are measured
+    // All that the port has sent since the last sample that had this. Once a second is enough; empty: not known.
+    std::optional<double> port_kbps{};
 };
 
 struct CapChange {
@@ -74,6 +77,9 @@ public:
     [[nodiscard]] std::vector<CapChange> step(const Sample& sample);
     void not_set(const LeafCopy& copy);
 
+    // Nobody wants more than it has, and the port has room: nothing needs to be seen at once.
+    [[nodiscard]] bool is_at_rest() const { return has_room_since_.has_value(); }
+
     // What holds without measuring: each has an equal part of the caps that it is below, so that those hold for all
     // processes together. `copies`: all there are. Forgets what was measured.
     [[nodiscard]] std::vector<CapChange> stop(const std::vector<LeafCopy>& copies);
@@ -86,6 +92,7 @@ private:
         bool wanted_more = false;    // in the step before
         double enough_kbps = 0;      // if it does not want more
         double sent_kbps = 0;
+        double part_kbps = 0;    // in the step before
         std::optional<TimePoint> sent_at;
     };
     using Rates = std::map<LeafCopy, double>;    // kbit/s
@@ -113,9 +120,10 @@ private:
     [[nodiscard]] double cap_in_force(const LeafCopy& copy, const State& state, double link) const;
     // Elements in the trees of processes that hold those below them.
     [[nodiscard]] std::set<std::pair<std::uint64_t, ElementPath>> full_elements() const;
+    void measure_room(const Sample& sample);
     void observe(const Sample& sample);
     [[nodiscard]] Parts parts(const Sample& sample) const;
-    [[nodiscard]] bool some_wait(const Sample& sample, const Parts& parts) const;
+    [[nodiscard]] bool some_wait(const Parts& parts) const;
     // What it gets at least as soon as it wants it.
     [[nodiscard]] static double part_of(const LeafCopy& copy, const State& state, const Sample& sample,
                                         const Parts& parts);
@@ -130,8 +138,11 @@ private:
     std::deque<TimePoint> changes_;    // of the last second
     std::optional<TimePoint> has_room_since_;
     std::optional<TimePoint> probed_at_;
-    double probe_kbps_ = 0;      // left free by the step before
-    double foreign_kbps_ = 0;    // what is sent outside of the tree
+    double probe_kbps_ = 0;              // left free by the step before
+    std::optional<double> room_kbps_;    // for all copies
+    bool is_full_ = false;               // by what copies send
+    double all_kbps_ = 0;                // that they have sent since the last sample with the port's rate
+    double all_count_ = 0;               // of samples
 };
 
 }    // namespace rdmaqos::adapt

@@ -24,7 +24,15 @@ using ProcessSenders = std::map<std::uint64_t, Senders>;    // by process; each 
 
 // Where an element of the device's tree is in that of a process.
 [[nodiscard]] ElementPath path_in_process(std::uint64_t process, const ElementPath& path);
-// All trees below one root. Senders in leaves that `tree` does not have are passed over.
-[[nodiscard]] Tree trees_of_processes(const Tree& tree, const ProcessSenders& senders, bool divides_caps);
+// All trees below one root. Senders in leaves that `tree` does not have are passed over. `caps`: Whole or Divide.
+[[nodiscard]] Tree trees_of_processes(const Tree& tree, const ProcessSenders& senders, CapMode caps);
+
+// Where their caps are Adaptive, it is as if there were one tree, in which a leaf is divided equally among the
+// processes in it.
+[[nodiscard]] ElementPath path_of_copy(std::uint64_t process, const ElementPath& leaf);
+// False: `tree` has no such leaf.
+bool add_copy(Tree& tree, std::uint64_t process, const ElementPath& leaf);
+// Of leaves in which there is more than one process.
+[[nodiscard]] Tree tree_with_copies(Tree tree, const ProcessSenders& senders);
 
 }    // namespace rdmaqos

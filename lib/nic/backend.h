@@ -90,8 +90,13 @@ struct AttachReport {
     std::string devx_refused{};
     // Set: the result cannot be kept, with the reason; the device is tested again at the next start.
     std::string not_kept{};
-    // Mode per-process: each cap is divided among the processes below it; otherwise each may use the whole.
-    bool divides_caps = false;
+    // Mode per-process. Adaptive: by whoever measures and calls cap_copy().
+    CapMode caps = CapMode::Whole;
+    // Set: caps that were to follow what is measured do not, with the reason, and are divided.
+    std::string not_adaptive{};
+
+    // What holds now.
+    [[nodiscard]] CapMode caps_now() const { return not_adaptive.empty() ? caps : CapMode::Divide; }
 
     friend bool operator==(const AttachReport&, const AttachReport&) = default;
 };
@@ -345,6 +350,14 @@ public:
     // state and what to do), Unsupported (type), Busy (the owner's call was in flight; try again).
     [[nodiscard]] virtual Result<void> place(const QueuePairRef& queue_pair, std::optional<ElementHandle> requester,
                                              std::optional<ElementHandle> responder) = 0;
+    // Mode per-process, CapMode::Adaptive: the cap of a leaf in this file's tree, as long as the file has queue pairs
+    // in it; empty, or more than the leaf's own: that. Users of one open file add up. Errors: those of
+    // modify_element().
+    [[nodiscard]] virtual Result<void> cap_copy(const std::shared_ptr<ClientFile>& /*file*/, ElementHandle /*leaf*/,
+                                                std::optional<Bandwidth> /*cap*/)
+    {
+        return fail(ErrorCode::Unsupported, "processes have no leaves of their own here");
+    }
     // Empty lifts the limit.
     [[nodiscard]] virtual Result<void> set_rate(const QueuePairRef& queue_pair,
                                                 const std::optional<RateLimit>& rate) = 0;

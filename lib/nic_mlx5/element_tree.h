@@ -36,6 +36,12 @@ public:
     // Follows leaves_for(): the queue pair with this handle is in these leaves now.
     virtual void placed(const std::shared_ptr<ClientFile>& file, std::uint32_t handle,
                         std::optional<ElementHandle> requester, std::optional<ElementHandle> responder) = 0;
+    // As Backend's.
+    [[nodiscard]] virtual Result<void> cap_copy(const std::shared_ptr<ClientFile>& /*file*/, ElementHandle /*leaf*/,
+                                                std::optional<Bandwidth> /*cap*/)
+    {
+        return fail(ErrorCode::Unsupported, "processes have no leaves of their own here");
+    }
     // Or: it is where it was before.
     virtual void not_placed(const std::shared_ptr<ClientFile>& file) = 0;
 };
@@ -53,12 +59,7 @@ enum class Reads : std::uint8_t { Device, Written };
 // an error.
 [[nodiscard]] std::unique_ptr<ElementTree> make_shared_tree(int fd, Reads reads, const Capabilities& advertised);
 
-// How a cap of a class is kept when each process has a tree of its own.
-enum class Caps : std::uint8_t {
-    Whole,     // every process may use all of it
-    Divide,    // every process gets an equal part, whether the others use theirs or not
-};
 // Its elements exist on the device only while a client has queue pairs in or below them.
-[[nodiscard]] std::unique_ptr<ElementTree> make_mirrored_tree(Caps caps, Reads reads, const Capabilities& advertised);
+[[nodiscard]] std::unique_ptr<ElementTree> make_mirrored_tree(CapMode caps, Reads reads, const Capabilities& advertised);
 
 }    // namespace rdmaqos::mlx5

@@ -2,7 +2,7 @@
 //
 //     what the reconciler sees         client file A         client file B
 //     /                                root                  root
-//     └── /rpc          40G            └── rpc   20G         └── rpc   20G        (Caps::Divide)
+//     └── /rpc          40G            └── rpc   20G         └── rpc   20G        (CapMode::Divide)
 //         ├── /rpc/pid:1                   └── pid:1
 //         └── /rpc/pid:2                                         └── pid:2
 //
@@ -45,9 +45,15 @@ constexpr std::uint8_t kParameterRefused = 0x03;    // status of the firmware
 constexpr std::size_t kMostLeftBehind = 8192;
 constexpr auto kLookAtProcesses = std::chrono::seconds(1);
 
+struct CopyCap {
+    std::weak_ptr<ClientFile> user;
+    std::optional<Bandwidth> cap;
+};
+
 struct FileTree : MirroredFile {
-    std::vector<std::weak_ptr<ClientFile>> files;    // ways to the one open file
-    bool inherited = false;                          // by notes: the file was not seen yet
+    std::vector<std::weak_ptr<ClientFile>> files;          // ways to the one open file
+    std::map<ElementHandle, std::vector<CopyCap>> caps;    // of leaves, by cap_copy()
+    bool inherited = false;                                // by notes: the file was not seen yet
 };
 
 struct Record {
@@ -60,7 +66,7 @@ struct Record {
 
 class MirroredTree final : public ElementTree {
 public:
-    MirroredTree(Caps caps, Reads reads, const Capabilities& advertised)
+    MirroredTree(CapMode caps, Reads reads, const Capabilities& advertised)
         : caps_(caps), reads_(reads), advertised_(advertised)
     {
     }
@@ -76,6 +82,8 @@ public:
     void placed(const std::shared_ptr<ClientFile>& file, std::uint32_t handle, std::optional<ElementHandle> requester,
                 std::optional<ElementHandle> responder) override;
     void not_placed(const std::shared_ptr<ClientFile>& file) override;
+    Result<void> cap_copy(const std::shared_ptr<ClientFile>& file, ElementHandle leaf,
+                          std::optional<Bandwidth> cap) override;
 
 private:
     // Not of what is lost, nor of what is below it.
@@ -91,10 +99,13 @@ private:
                                 std::optional<ElementHandle> responder);
     void forget(FileTree& tree);
     [[nodiscard]] std::size_t mirror_count(ElementHandle element) const;
-    [[nodiscard]] ElementAttributes attributes_of(ElementHandle element, std::size_t mirrors) const;
+    // Of the mirror in this tree, if there are so many.
+    [[nodiscard]] ElementAttributes attributes_of(const FileTree& tree, ElementHandle element,
+                                                  std::size_t mirrors) const;
     Result<ObjectId> mirror(FileTree& tree, int fd, ElementHandle element);
-    // All of them; the first error.
+    // All of them, each to its own part of a cap; the first error.
     Result<void> modify_mirrors(ElementHandle element, ElementKind kind, const ElementChange& change);
+    Result<void> modify_mirror(const FileTree& tree, ElementHandle element, ElementKind kind, ElementChange change);
     // Gives every mirror of the element the part of its cap that it should have.
     void share_cap(ElementHandle element);
     void remove_unused(FileTree& tree, int fd);
@@ -107,7 +118,7 @@ private:
     void forget_dead(std::vector<ElementHandle>& fewer);
     void forget_closed();
 
-    const Caps caps_;
+    const CapMode caps_;
     const Reads reads_;
     const Capabilities advertised_;
     NoteKeeper keeper_;
@@ -137,6 +148,22 @@ void with_descriptor(const FileTree& tree, F call)
     }
 }
 
+// Of all who use the open file and are still there; empty: one of them has none.
+std::optional<Bandwidth> sum_of(const std::vector<CopyCap>& caps)
+{
+    std::optional<Bandwidth> sum;
+    for (const auto& each : caps) {
+        if (each.user.expired()) {
+            continue;
+        }
+        if (!each.cap) {
+            return std::nullopt;
+        }
+        sum = sum ? *sum + *each.cap : *each.cap;
+    }
+    return sum;
+}
+
 Record* MirroredTree::find(ElementHandle element)
 {
     const auto found = records_.find(element);
@@ -160,11 +187,16 @@ std::size_t MirroredTree::mirror_count(ElementHandle element) const
         std::ranges::count_if(left_behind_, [&](const FileTree& tree) { return tree.inherited && has_it(tree); }));
 }
 
-ElementAttributes MirroredTree::attributes_of(ElementHandle element, std::size_t mirrors) const
+ElementAttributes MirroredTree::attributes_of(const FileTree& tree, ElementHandle element, std::size_t mirrors) const
 {
     ElementAttributes attributes = records_.at(element).attributes;
-    if (attributes.max_rate && caps_ == Caps::Divide && mirrors > 1) {
+    if (attributes.max_rate && caps_ == CapMode::Divide && mirrors > 1) {
         attributes.max_rate = part_of_cap(*attributes.max_rate, mirrors);
+    }
+    if (const auto given = tree.caps.find(element); given != tree.caps.end()) {
+        if (const auto cap = sum_of(given->second)) {
+            attributes.max_rate = std::min(*cap, attributes.max_rate.value_or(*cap));
+        }
     }
     return attributes;
 }
@@ -189,29 +221,54 @@ Result<void> MirroredTree::modify(ElementHandle element, const ElementChange& ch
         return no_such_element();
     }
     change.apply_to(record->attributes);
-    ElementChange mirrored = change;
-    if (change.max_rate) {
-        mirrored.max_rate = attributes_of(element, mirror_count(element)).max_rate;
-    }
-    return modify_mirrors(element, record->kind, mirrored);
+    return modify_mirrors(element, record->kind, change);
 }
 
 Result<void> MirroredTree::modify_mirrors(ElementHandle element, ElementKind kind, const ElementChange& change)
 {
     Result<void> result;
     for (const auto& tree : trees_) {
-        const auto found = tree.mirrors.find(element);
-        if (found == tree.mirrors.end()) {
+        if (!tree.mirrors.contains(element)) {
             continue;
         }
-        with_descriptor(tree, [&](int fd) {
-            const auto answer = devx_modify(fd, found->second.handle, modify_element(kind, found->second.id, change));
-            if (!answer && result) {
-                result = fail(explain(Command::ModifyElement, answer.error()));
-            }
-        });
+        auto modified = modify_mirror(tree, element, kind, change);
+        if (!modified && result) {
+            result = std::move(modified);
+        }
     }
     return result;
+}
+
+Result<void> MirroredTree::modify_mirror(const FileTree& tree, ElementHandle element, ElementKind kind,
+                                         ElementChange change)
+{
+    if (change.max_rate) {
+        change.max_rate = attributes_of(tree, element, mirror_count(element)).max_rate;
+    }
+    Result<void> result;
+    with_descriptor(tree, [&](int fd) {
+        const Mirror& mirror = tree.mirrors.at(element);
+        if (const auto answer = devx_modify(fd, mirror.handle, modify_element(kind, mirror.id, change)); !answer) {
+            result = fail(explain(Command::ModifyElement, answer.error()));
+        }
+    });
+    return result;
+}
+
+Result<void> MirroredTree::cap_copy(const std::shared_ptr<ClientFile>& file, ElementHandle leaf,
+                                    std::optional<Bandwidth> cap)
+{
+    const Record* const record = find(leaf);
+    FileTree* const tree = tree_of(file);
+    if (record == nullptr || tree == nullptr || !tree->mirrors.contains(leaf)) {
+        return no_such_element();
+    }
+    auto& caps = tree->caps[leaf];
+    std::erase_if(caps, [&](const CopyCap& each) { return each.user.expired() || each.user.lock() == file; });
+    caps.push_back({file, cap});
+    ElementChange change;
+    change.max_rate = cap;
+    return modify_mirror(*tree, leaf, record->kind, change);
 }
 
 // What is planned, unless a mirror says otherwise.
@@ -226,12 +283,13 @@ Result<ElementState> MirroredTree::query(ElementHandle element)
     if (reads_ == Reads::Written) {
         return state;
     }
-    const ElementAttributes expected = attributes_of(element, mirror_count(element));
+    const std::size_t mirrors = mirror_count(element);
     for (auto& tree : trees_) {
         const auto found = tree.mirrors.find(element);
         if (found == tree.mirrors.end()) {
             continue;
         }
+        const ElementAttributes expected = attributes_of(tree, element, mirrors);
         std::optional<Answer<Mailbox>> answer;
         bool lost = false;
         with_descriptor(tree, [&](int fd) {
@@ -270,6 +328,9 @@ Result<void> MirroredTree::destroy(ElementHandle element)
         return fail(Error{ErrorCode::Busy, EBUSY, "the element still has children or queue pairs"});
     }
     const auto parent = record->second.parent;
+    for (FileTree& tree : trees_) {
+        tree.caps.erase(element);
+    }
     records_.erase(record);
     if (parent) {
         --records_.at(*parent).children;
@@ -313,7 +374,7 @@ Result<ObjectId> MirroredTree::mirror(FileTree& tree, int fd, ElementHandle elem
         }
         parent = *made;
     }
-    const auto attributes = attributes_of(element, mirror_count(element) + 1);
+    const auto attributes = attributes_of(tree, element, mirror_count(element) + 1);
     const auto created = make_element(fd, record->kind, parent, attributes);
     if (!created) {
         if (record->parent) {
@@ -337,11 +398,11 @@ Result<ObjectId> MirroredTree::mirror(FileTree& tree, int fd, ElementHandle elem
 void MirroredTree::share_cap(ElementHandle element)
 {
     const auto found = records_.find(element);
-    if (caps_ != Caps::Divide || found == records_.end() || !found->second.attributes.max_rate) {
+    if (caps_ != CapMode::Divide || found == records_.end() || !found->second.attributes.max_rate) {
         return;
     }
     ElementChange change;
-    change.max_rate = attributes_of(element, mirror_count(element)).max_rate;
+    change.max_rate = found->second.attributes.max_rate;
     // A mirror that refuses is found by the next drift check.
     static_cast<void>(modify_mirrors(element, found->second.kind, change));
 }
@@ -406,7 +467,7 @@ FileTree* MirroredTree::find_again(const std::shared_ptr<ClientFile>& file)
             // The others become as they are planned now.
             for (const auto& [element, mirror] : known->mirrors) {
                 if (const Record* const record = find(element)) {
-                    correct(file->fd(), mirror, record->kind, attributes_of(element, mirror_count(element)));
+                    correct(file->fd(), mirror, record->kind, attributes_of(*known, element, mirror_count(element)));
                 }
             }
         } else {
@@ -516,7 +577,7 @@ void MirroredTree::remove_unused(FileTree& tree, int fd)
         const auto record = records_.find(element);
         const bool known = record != records_.end();    // else nobody plans it any more
         if (destroy_mirror(fd, tree.mirrors.at(element), known ? record->second.kind : ElementKind::Node,
-                           known ? attributes_of(element, mirror_count(element)) : ElementAttributes{})) {
+                           known ? attributes_of(tree, element, mirror_count(element)) : ElementAttributes{})) {
             tree.remove(element, keeper_);
             share_cap(element);
             forget_if_lost(element);
@@ -596,7 +657,7 @@ void MirroredTree::forget_closed()
 
 }    // namespace
 
-std::unique_ptr<ElementTree> make_mirrored_tree(Caps caps, Reads reads, const Capabilities& advertised)
+std::unique_ptr<ElementTree> make_mirrored_tree(CapMode caps, Reads reads, const Capabilities& advertised)
 {
     return std::make_unique<MirroredTree>(caps, reads, advertised);
 }

@@ -79,6 +79,8 @@ public:
                                              const std::set<std::uint32_t>& known) override;
     Result<void> place(const QueuePairRef& queue_pair, std::optional<ElementHandle> requester,
                        std::optional<ElementHandle> responder) override;
+    Result<void> cap_copy(const std::shared_ptr<ClientFile>& file, ElementHandle leaf,
+                          std::optional<Bandwidth> cap) override;
     Result<void> set_rate(const QueuePairRef& queue_pair, const std::optional<RateLimit>& rate) override;
     Result<QueuePairState> query_queue_pair(const QueuePairRef& queue_pair) override;
     Result<std::optional<QueuePairMark>> query_mark(const QueuePairRef& queue_pair) override;
@@ -153,7 +155,8 @@ private:
     EventThread events_;    // last: ends before what it uses
 };
 
-std::unique_ptr<ElementTree> make_tree(const AttachReport& attach, int fd, Caps caps, const Capabilities& capabilities)
+std::unique_ptr<ElementTree> make_tree(const AttachReport& attach, int fd, CapMode caps,
+                                       const Capabilities& capabilities)
 {
     const Reads reads = attach.unreadable.empty() ? Reads::Device : Reads::Written;
     return attach.mode == AttachMode::PerProcess ? make_mirrored_tree(caps, reads, capabilities)
@@ -190,7 +193,7 @@ void Mlx5Backend::test_attaching()
 void Mlx5Backend::take(AttachReport attach)
 {
     attach_ = std::move(attach);
-    attach_.divides_caps = attach_.mode == AttachMode::PerProcess && options_.caps == Caps::Divide;
+    attach_.caps = attach_.mode == AttachMode::PerProcess ? options_.caps : CapMode::Whole;
     capabilities_ = advertised_;
     if (attach_.mode == AttachMode::None) {
         capabilities_ = {};
@@ -431,6 +434,16 @@ Result<void> Mlx5Backend::place_in(const QueuePairRef& queue_pair, const LeafIds
     }
     const auto answer = send_place(queue_pair, state, leaves);
     return answer ? Result<void>() : fail(explain(Command::Place, answer.error()));
+}
+
+Result<void> Mlx5Backend::cap_copy(const std::shared_ptr<ClientFile>& file, ElementHandle leaf,
+                                   std::optional<Bandwidth> cap)
+{
+    const ClientFile::Use use(*file);
+    if (!use.opened()) {
+        return use.opened();
+    }
+    return named(tree_->cap_copy(file, leaf, cap));
 }
 
 Result<void> Mlx5Backend::place(const QueuePairRef& queue_pair, std::optional<ElementHandle> requester,

@@ -17,7 +17,7 @@ namespace rdmaqos::mlx5 {
 
 struct BackendOptions {
     std::optional<AttachMode> forced_mode;    // empty: as the self-test says; else only its reading back is done
-    Caps caps = Caps::Whole;
+    CapMode caps = CapMode::Whole;
     SelfTestOptions self_test;
     // Nothing is written to a device of which no answer is kept, until test_attaching().
     bool postpone_test = false;

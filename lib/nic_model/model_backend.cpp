@@ -82,11 +82,11 @@ std::optional<ObjectId> object_or_none(std::optional<ElementHandle> element)
 }    // namespace
 
 ModelBackend::ModelBackend(DeviceInfo info, const Capabilities& capabilities, std::shared_ptr<Firmware> firmware,
-                           AttachMode attach_mode, bool divides_caps)
+                           AttachMode attach_mode, CapMode caps)
     : info_(std::move(info)), capabilities_(capabilities), attach_{attach_mode, "a simulated device", {}},
       firmware_(firmware ? std::move(firmware) : std::make_shared<Firmware>(capabilities))
 {
-    attach_.divides_caps = divides_caps;
+    attach_.caps = caps;
     context_ = firmware_->open_context().value_or(kNoContext);
 }
 
@@ -285,6 +285,23 @@ Result<QueuePairState> ModelBackend::query_queue_pair(const QueuePairRef& queue_
     }
     note(operation);
     return *state;
+}
+
+Result<void> ModelBackend::cap_copy(const std::shared_ptr<ClientFile>& file, ElementHandle leaf,
+                                    std::optional<Bandwidth> cap)
+{
+    const std::lock_guard lock(mutex_);
+    if (attach_.mode != AttachMode::PerProcess || attach_.caps != CapMode::Adaptive) {
+        return Backend::cap_copy(file, leaf, cap);
+    }
+    copy_caps_[file.get()] = cap;
+    return {};
+}
+
+std::map<const ClientFile*, std::optional<Bandwidth>> ModelBackend::copy_caps() const
+{
+    const std::lock_guard lock(mutex_);
+    return copy_caps_;
 }
 
 Result<std::optional<QueuePairMark>> ModelBackend::query_mark(const QueuePairRef& queue_pair)

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -49,7 +50,7 @@ class ModelBackend final : public Backend {
 public:
     // Without a firmware of its own: makes one with these capabilities. With one, it must have the same capabilities.
     ModelBackend(DeviceInfo info, const Capabilities& capabilities, std::shared_ptr<Firmware> firmware = nullptr,
-                 AttachMode attach_mode = AttachMode::Shared, bool divides_caps = false);
+                 AttachMode attach_mode = AttachMode::Shared, CapMode caps = CapMode::Whole);
     // Closes the context: what is left of it on the device is destroyed, as at the last close of a device file.
     ~ModelBackend() override;
     ModelBackend(const ModelBackend&) = delete;
@@ -75,6 +76,8 @@ public:
     [[nodiscard]] Result<void> set_rate(const QueuePairRef& queue_pair, const std::optional<RateLimit>& rate) override;
     [[nodiscard]] Result<QueuePairState> query_queue_pair(const QueuePairRef& queue_pair) override;
     [[nodiscard]] Result<std::optional<QueuePairMark>> query_mark(const QueuePairRef& queue_pair) override;
+    [[nodiscard]] Result<void> cap_copy(const std::shared_ptr<ClientFile>& file, ElementHandle leaf,
+                                        std::optional<Bandwidth> cap) override;
     // Zero until carry() has said what the port moves.
     [[nodiscard]] Result<PortCounters> port_counters() override;
     void set_event_handler(EventHandler handler) override;
@@ -110,6 +113,8 @@ public:
     [[nodiscard]] std::vector<std::string> log_text() const;
     void clear_log();
     void set_log_limit(std::size_t limit);    // default 256: a simulated device in a daemon must not grow
+    // Of leaves in trees of processes, by cap_copy().
+    [[nodiscard]] std::map<const ClientFile*, std::optional<Bandwidth>> copy_caps() const;
     // Since the start; not changed by clear_log().
     [[nodiscard]] std::uint64_t operations() const;
     [[nodiscard]] std::uint64_t writes() const;
@@ -136,6 +141,7 @@ private:
     EventHandler handler_;
     PortTraffic traffic_;
     TrafficMeter meter_;
+    std::map<const ClientFile*, std::optional<Bandwidth>> copy_caps_;
     const Clock* clock_ = nullptr;    // null: no traffic
     bool counts_ = true;
     std::map<std::uint32_t, std::optional<QueuePairMark>> marks_;

@@ -173,4 +173,21 @@ Result<std::uint32_t> bind_counter(Connection& kernel, const TrackedDevice& devi
                       fmt::format("the kernel binds no counter to queue pair {} of {}", queue_pair, device.name)});
 }
 
+Result<void> unbind_counter(Connection& kernel, const TrackedDevice& device, std::uint32_t port,
+                            std::uint32_t queue_pair, std::uint32_t counter)
+{
+    auto attributes = attributes_of_port(device, port);
+    append_of_queue_pairs(attributes);
+    append(attributes, RDMA_NLDEV_ATTR_STAT_COUNTER_ID, counter);
+    append(attributes, RDMA_NLDEV_ATTR_RES_LQPN, queue_pair);
+    int failed = 0;
+    const auto number_of = [](Bytes answer) { return number_in(answer, RDMA_NLDEV_ATTR_STAT_COUNTER_ID); };
+    if (ask_for_one(kernel, RDMA_NLDEV_CMD_STAT_DEL, attributes, number_of, failed)) {
+        return {};
+    }
+    return fail(Error{
+        ErrorCode::Io, failed,
+        fmt::format("the kernel leaves queue pair {} of {} bound to counter {}", queue_pair, device.name, counter)});
+}
+
 }    // namespace rdmaqos::rdma_netlink

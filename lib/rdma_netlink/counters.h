@@ -67,5 +67,8 @@ list_optional_counters(Connection& kernel, const TrackedDevice& device, std::uin
 // bound (EINVAL), and all while the mode is Automatic.
 [[nodiscard]] Result<std::uint32_t> bind_counter(Connection& kernel, const TrackedDevice& device, std::uint32_t port,
                                                  std::uint32_t queue_pair, std::optional<std::uint32_t> counter);
+// What it has counted stays in the counter, as long as that has another queue pair.
+[[nodiscard]] Result<void> unbind_counter(Connection& kernel, const TrackedDevice& device, std::uint32_t port,
+                                          std::uint32_t queue_pair, std::uint32_t counter);
 
 }    // namespace rdmaqos::rdma_netlink

@@ -149,6 +149,12 @@ Result<void> DeviceWriter::modify(const ModifyElement& operation)
     return read_back(operation.id);
 }
 
+Result<void> DeviceWriter::cap_copy(const std::shared_ptr<ClientFile>& file, ElementId leaf,
+                                    std::optional<Bandwidth> cap)
+{
+    return send(OperationKind::Modify, [&] { return backend_.cap_copy(file, device_.handle(leaf), cap); });
+}
+
 Result<void> DeviceWriter::destroy(ElementId id)
 {
     auto destroyed = send(OperationKind::Destroy, [&] { return backend_.destroy_element(device_.handle(id)); });

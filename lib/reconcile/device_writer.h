@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -41,6 +42,8 @@ public:
     [[nodiscard]] Result<void> modify(const ModifyElement& operation);
     // The element must be unused as far as is known.
     [[nodiscard]] Result<void> destroy(ElementId id);
+    [[nodiscard]] Result<void> cap_copy(const std::shared_ptr<ClientFile>& file, ElementId leaf,
+                                        std::optional<Bandwidth> cap);
     // BadQueuePair: the queue pair does not exist any longer; its state is then left to the caller.
     [[nodiscard]] Result<void> place(const QueuePairRef& ref, std::optional<ElementId> requester,
                                      std::optional<ElementId> responder);

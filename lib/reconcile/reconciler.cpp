@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/try.h"
 #include "lib/reconcile/reconciler_state.h"
 
 namespace rdmaqos {
@@ -467,6 +468,16 @@ Report Reconciler::retry()
     state_->reconcile(pass);
     state_->schedule(false);
     return state_->finish(pass);
+}
+
+Result<void> Reconciler::cap_copy(const std::shared_ptr<ClientFile>& file, const ElementPath& leaf,
+                                  std::optional<Bandwidth> cap)
+{
+    const auto id = TRY(state_->leaf(leaf));
+    if (!id || !state_->writing()) {
+        return fail(ErrorCode::InvalidArgument, fmt::format("{} is not on this device", leaf.text()));
+    }
+    return state_->writer.cap_copy(file, *id, cap);
 }
 
 Report Reconciler::drain()

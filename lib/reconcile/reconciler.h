@@ -195,6 +195,11 @@ public:
     // Tries again what failed, is draining or was unreachable, if its time has come.
     [[nodiscard]] Report retry();
 
+    // Backend::cap_copy() of the leaf of this path; what verify() finds in a copy then is no drift. InvalidArgument:
+    // there is no such leaf, or nothing is written to this device.
+    [[nodiscard]] Result<void> cap_copy(const std::shared_ptr<ClientFile>& file, const ElementPath& leaf,
+                                        std::optional<Bandwidth> cap);
+
     // Reads every element back. `repair`: writes what differs. Queue pairs are never polled.
     [[nodiscard]] DriftReport verify(bool repair);
 

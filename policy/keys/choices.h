@@ -67,7 +67,8 @@ inline constexpr std::array<Choice<AttachModeSetting>, 4> kAttachModes{{{"auto",
                                                                         {"shared", AttachModeSetting::Shared},
                                                                         {"per-process", AttachModeSetting::PerProcess},
                                                                         {"none", AttachModeSetting::None}}};
-inline constexpr std::array<Choice<CapMode>, 2> kCapModes{{{"whole", CapMode::Whole}, {"divide", CapMode::Divide}}};
+inline constexpr std::array<Choice<CapMode>, 3> kCapModes{
+    {{"whole", CapMode::Whole}, {"divide", CapMode::Divide}, {"adaptive", CapMode::Adaptive}}};
 inline constexpr std::array<Choice<Unregistered>, 3> kUnregistered{
     {{"ignore", Unregistered::Ignore}, {"count", Unregistered::Count}, {"adopt", Unregistered::Adopt}}};
 inline constexpr std::array<Choice<PortClassesSetting>, 3> kPortClasses{

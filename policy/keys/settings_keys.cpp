@@ -35,7 +35,10 @@ constexpr std::array kSettingsKeys{
     Key{"attach-mode", one_of(kWordsOf<kAttachModes>),
         "How queue pairs of other processes get into the tree; auto: as the daemon finds out.", "auto"},
     Key{"cap-mode", one_of(kWordsOf<kCapModes>),
-        "With attach-mode per-process: whether each cap is divided over the processes below it.", "whole"},
+        "With attach-mode per-process: whether each process may use a whole cap, has an equal part of it, or has a cap "
+        "that "
+        "follows what is measured, so that shares hold between processes, too.",
+        "whole"},
     Key{"unregistered", one_of(kWordsOf<kUnregistered>),
         "Queue pairs of programs that do not register: not looked at, counted and listed, or also taken into the tree.",
         "count"},

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "lib/base/diagnostic.h"
+#include "lib/tree/element.h"
 #include "policy/model/mode.h"
 
 namespace rdmaqos {
@@ -16,7 +17,6 @@ inline constexpr const char* kSettingsPath = "/etc/rdma-qos/rdma-qosd.yaml";
 enum class OnUnsupported : std::uint8_t { Error, Degrade };
 // Automatic: as the backend finds out.
 enum class AttachModeSetting : std::uint8_t { Automatic, Shared, PerProcess, None };
-enum class CapMode : std::uint8_t { Whole, Divide };
 // Queue pairs of programs that do not register: not looked at, counted and listed, or also taken into the tree.
 enum class Unregistered : std::uint8_t { Ignore, Count, Adopt };
 // The traffic classes of Ethernet ports (lib/dcb): not looked at, read and reported, or also set as the policy asks.

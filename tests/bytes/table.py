@@ -249,6 +249,11 @@ class Host:
         self.port += 1
         self.running.append(Running(self, flow, self.port))
 
+    def end(self, name: str) -> None:
+        running = next(each for each in self.running if each.flow.name == name)
+        self.running.remove(running)
+        running.end()
+
     # ---- what should be ----
 
     def queue_pairs_of(self, running: Running) -> list[dict]:
@@ -513,6 +518,31 @@ def isolated_rows() -> list[Row]:
     ]
 
 
+def adaptive_rows() -> list[Row]:
+    """The same, with caps that follow what is measured: as with one tree."""
+    def row(name: str, policy: str, flows: list[Flow], phases: list[Phase] | None = None) -> Row:
+        return Row(f"isolated, adaptive: {name}", 400, policy, flows, phases or [Phase("")],
+                   settings="cap-mode: adaptive\n")
+
+    return [
+        row("shares 70 and 30 of two processes", SHARES, [Flow("heavy"), Flow("light")]),
+        row("shares that follow a reload", SHARES, [Flow("heavy"), Flow("light")], [
+            Phase("before"),
+            Phase("after it", reload_with(SHARES.replace("70", "15").replace("30}", "85}")))]),
+        row("one ends, and one comes", SHARES, [Flow("heavy"), Flow("light")], [
+            Phase("both"),
+            Phase("light alone", lambda host: host.end("heavy")),
+            Phase("both again", lambda host: host.run(Flow("heavy")))]),
+        row("a cap holds for all processes", levels("", all="schedule: {share: 1, max-rate: 100Mbps}"),
+            [Flow("all-one"), Flow("all-two")]),
+        row("a process counts once, whatever queue pairs it has",
+            levels("", all="schedule: {share: 1, fair-by: process}"), [Flow("all-one"), Flow("all-many", queue_pairs=16)]),
+        row("what one does not use", levels("", heavy="schedule: {share: 70}, per-queue-pair: {max-rate: 80Mbps}",
+                                            light="schedule: {share: 30}"), [Flow("heavy"), Flow("light")],
+            [Phase("", expected=lambda host: {"heavy": 80, "light": host.link - 80})]),
+    ]
+
+
 # The DSCPs of the rows below, and the classes that ports have for them.
 BLUE, GREEN, RED, CONTROL, NOTIFICATIONS = 26, 10, 18, 46, 48
 MARKS = [f"dscp{BLUE}=1", f"dscp{GREEN}=2", f"dscp{RED}=3", f"dscp{CONTROL}=6"]
@@ -773,7 +803,7 @@ def main() -> int:
         host = Host(arguments, root)
         compiler = None if arguments.quiet or arguments.order else Compiler(root)
         try:
-            for row in [*managed_rows(), *class_rows(), *isolated_rows()] if arguments.isolated else rows():
+            for row in [*managed_rows(), *class_rows(), *adaptive_rows(), *isolated_rows()] if arguments.isolated else rows():
                 if not re.search(arguments.rows, row.name):
                     continue
                 if missing := [flow.program for flow in row.flows if not shutil.which(flow.program)]:

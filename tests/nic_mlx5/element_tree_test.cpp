@@ -141,6 +141,49 @@ TEST_F(DividedTrees, APartIsNeverUnlimited)
     EXPECT_EQ(std::ranges::count(elements(), "rate 1 share 60"), 2);
 }
 
+TEST_F(MirroredTrees, ACopyHasACapOfItsOwn)
+{
+    Client one;
+    Client two;
+    const auto first = one.make();
+    const auto second = two.make();
+    place(first, other_);
+    place(second, other_);
+    ASSERT_TRUE(tree_->cap_copy(first.file, *other_, Bandwidth::from_mbps(7000)));
+    EXPECT_EQ(place_of(first), "rate 7000 share 20 < root");
+    EXPECT_EQ(place_of(second), "rate 0 share 20 < root");
+    EXPECT_EQ(tree_->query(*other_)->attributes, (ElementAttributes{20, std::nullopt})) << "no drift";
+    drift(place(first, other_), 20, 9000);
+    EXPECT_EQ(tree_->query(*other_)->attributes.max_rate, Bandwidth::from_mbps(9000)) << "drift";
+    ASSERT_TRUE(tree_->modify(*other_, {std::nullopt, std::optional<Bandwidth>()}));
+    EXPECT_EQ(place_of(first), "rate 7000 share 20 < root") << "repaired";
+    ASSERT_TRUE(tree_->modify(*other_, {20, Bandwidth::from_mbps(5000)}));
+    EXPECT_EQ(place_of(first), "rate 5000 share 20 < root") << "the leaf's own is lower";
+    ASSERT_TRUE(tree_->modify(*other_, {20, std::optional<Bandwidth>()}));
+    ASSERT_TRUE(tree_->cap_copy(first.file, *other_, std::nullopt));
+    EXPECT_EQ(place_of(first), "rate 0 share 20 < root");
+    EXPECT_FALSE(tree_->cap_copy(first.file, *leaf_, Bandwidth::from_mbps(7000))) << "it has no copy of this one";
+}
+
+TEST_F(MirroredTrees, CapsOfThoseWhoShareAFileAddUp)
+{
+    Client client;
+    const auto queue_pair = client.make();
+    place(queue_pair, other_);
+    ASSERT_TRUE(tree_->cap_copy(queue_pair.file, *other_, Bandwidth::from_mbps(7000)));
+    QueuePairRef of_child = client.make();
+    of_child.file = std::make_shared<ClientFile>(UniqueFd(dup(queue_pair.file->fd())), nullptr);
+    place(of_child, other_);
+    ASSERT_TRUE(tree_->cap_copy(of_child.file, *other_, Bandwidth::from_mbps(2000)));
+    EXPECT_EQ(place_of(queue_pair), "rate 9000 share 20 < root");
+    ASSERT_TRUE(tree_->cap_copy(of_child.file, *other_, std::nullopt));
+    EXPECT_EQ(place_of(queue_pair), "rate 0 share 20 < root");
+    place(of_child, std::nullopt);
+    of_child.file.reset();
+    ASSERT_TRUE(tree_->cap_copy(queue_pair.file, *other_, Bandwidth::from_mbps(7000)));
+    EXPECT_EQ(place_of(queue_pair), "rate 7000 share 20 < root");
+}
+
 TEST_F(MirroredTrees, ModifyReachesAllMirrors)
 {
     Client one;

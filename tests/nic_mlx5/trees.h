@@ -114,12 +114,15 @@ protected:
 
 class MirroredTrees : public Trees {
 protected:
-    explicit MirroredTrees(Caps caps = Caps::Whole) { make(make_mirrored_tree(caps, Reads::Device, Capabilities{})); }
+    explicit MirroredTrees(CapMode caps = CapMode::Whole)
+    {
+        make(make_mirrored_tree(caps, Reads::Device, Capabilities{}));
+    }
 };
 
 class DividedTrees : public MirroredTrees {
 protected:
-    DividedTrees() : MirroredTrees(Caps::Divide) {}
+    DividedTrees() : MirroredTrees(CapMode::Divide) {}
 };
 
 }    // namespace rdmaqos::mlx5::test

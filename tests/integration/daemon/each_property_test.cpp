@@ -448,7 +448,7 @@ const AttachReport kSharedFoundInSteps{
 const AttachReport kPerProcessFound{AttachMode::PerProcess, "a simulated device", {}};
 const AttachReport kNoneFound{AttachMode::None, "a simulated device", {}};
 const AttachReport kDividing{
-    .mode = AttachMode::Shared, .reason = "a simulated device", .steps = {}, .divides_caps = true};
+    .mode = AttachMode::Shared, .reason = "a simulated device", .steps = {}, .caps = CapMode::Divide};
 
 std::function<void(World&)> untested(const AttachReport& found)
 {
@@ -489,7 +489,7 @@ const std::vector<Row>& rows()
         // What was not tested is when there are classes, which are built then.
         {names::kDevice, "AttachMode", use_classes, kLeaves, untested(kPerProcessFound)},
         {names::kDevice, "AttachReason", use_classes, kLeaves, untested(kSharedFound)},
-        {names::kDevice, "DividesCaps", use_classes, kLeaves, untested(kDividing)},
+        {names::kDevice, "CapMode", use_classes, kLeaves, untested(kDividing)},
         {names::kDevice, "SelfTest", use_classes, kLeaves, untested(kSharedFoundInSteps)},
         // Classes are refused where nothing can be attached.
         {names::kDevice,

@@ -131,9 +131,22 @@ TEST(AdaptiveCaps, LeaveToOthersWhatTheySendOutsideOfTheTree)
     port.foreign_kbps = 0.4 * kSpeed;
     port.demand(kLarge, kSpeed);
     port.demand(kSmall, kSpeed);
-    steps(port, 40);
+    steps(port, 70);
     EXPECT_NEAR(port.sent().at(kLarge), 42 * kGbit, 1.5 * kGbit);
     EXPECT_NEAR(port.sent().at(kSmall), 18 * kGbit, 1.5 * kGbit);
+}
+
+TEST(AdaptiveCaps, FillAPortThatCountsHeaders)
+{
+    SimulatedPort port(two_classes());
+    port.headers = 0.12;
+    port.demand(kLarge, kSpeed);
+    port.demand(kSmall, kSpeed);
+    steps(port, 20);
+    expect_ideal(port, 1);
+    port.demand(kLarge, 0.62 * kSpeed);
+    steps(port, 20);
+    EXPECT_NEAR(port.sent().at(kSmall), 0.38 * kSpeed, 0.02 * kSpeed);
 }
 
 TEST(AdaptiveCaps, AreNeverBelowWhatIsPromised)

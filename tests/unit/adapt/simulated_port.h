@@ -101,13 +101,16 @@ public:
         pass(kStep - passed_);
         passed_ = {};
         now_ += kStep;
-        adapt::Sample sample{now_, kLink, foreign_kbps, {}};
+        adapt::Sample sample{now_, kLink, {}};
         for (const auto& [copy, kbps] : demands_) {
             const double sent = bytes_[copy] / std::chrono::duration<double>(kStep).count();
-            sample.port_kbps += sent;
+            carried_ += sent * (1 + headers) + foreign_kbps / static_cast<double>(demands_.size());
             sample.sent_kbps.emplace(copy, measured(sent));
         }
         bytes_.clear();
+        if (++steps_ % 20 == 0) {
+            sample.port_kbps = std::exchange(carried_, 0.0) / 20;
+        }
         const auto changes = controller.step(sample);
         apply(changes);
         return changes;
@@ -128,6 +131,8 @@ public:
     std::map<LeafCopy, std::optional<Bandwidth>> caps;
     // Sent outside of the tree, whatever is sent in it.
     double foreign_kbps = 0;
+    // In what the port carries, for what programs send.
+    double headers = 0;
 
 private:
     [[nodiscard]] Rates solve_sent() const
@@ -136,7 +141,7 @@ private:
         for (const auto& [copy, kbps] : demands_) {
             senders[copy.process].add(copy.leaf, std::nullopt);
         }
-        Tree trees = trees_of_processes(tree_, senders, false);
+        Tree trees = trees_of_processes(tree_, senders, CapMode::Whole);
         for (const auto& [process, share] : shares_) {
             if (const auto root = trees.find(path_in_process(process, ElementPath::root())); root != trees.end()) {
                 root->second.attributes.share = share;
@@ -157,10 +162,9 @@ private:
     {
         Tree tree = tree_;
         Demands demands;
-        const auto path_of = [](const LeafCopy& copy) { return copy.leaf.child(std::to_string(copy.process)); };
+        const auto path_of = [](const LeafCopy& copy) { return path_of_copy(copy.process, copy.leaf); };
         for (const auto& [copy, kbps] : demands_) {
-            tree.at(copy.leaf).kind = ElementKind::Node;
-            tree.emplace(path_of(copy), Element{ElementKind::Leaf, copy.leaf, {1, std::nullopt}});
+            add_copy(tree, copy.process, copy.leaf);
             demands.emplace(path_of(copy), Bandwidth::from_computed(kbps));
         }
         return by_copy(solve(tree, free_for_all(), demands), path_of);
@@ -185,6 +189,8 @@ private:
     Rates bytes_;    // since the last step
     Duration passed_{};
     TimePoint now_{};
+    int steps_ = 0;
+    double carried_ = 0;    // kbit/s of steps, since the controller was given it
     mutable std::optional<Rates> sent_;
     mutable std::optional<Rates> ideal_;
 };

@@ -183,7 +183,7 @@ TEST(SimulateLive, WhatTheReaderHasToKnow)
     device.attach_mode = "none";
     EXPECT_THAT(live(device, {"rpc=inf"}).notes, Contains(HasSubstr("nothing of this is enforced")));
     LoadedTree loaded = live(device, {"rpc=inf"});
-    give_processes_trees(loaded, {}, false);
+    give_processes_trees(loaded, {}, CapMode::Whole);
     EXPECT_THAT(loaded.notes, Contains(HasSubstr("every process has a tree of its own")));
 }
 

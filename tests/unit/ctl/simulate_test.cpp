@@ -356,7 +356,7 @@ std::vector<MeasuredRow> measured_rows()
 LoadedTree per_process(const MeasuredRow& row)
 {
     LoadedTree loaded = loaded_policy("qos-levels:\n  - {name: DEFAULT, sl: 0}\n" + row.levels, {row.load});
-    give_processes_trees(loaded, {}, false);
+    give_processes_trees(loaded, {}, CapMode::Whole);
     std::vector<std::string> words = row.classes;
     words.insert(words.end(), {"dscp26=1", "dscp10=2", "dscp18=3", "dscp46=6"});
     loaded.port = parse_port_classes(words).value();
@@ -385,14 +385,14 @@ TEST(SimulatePerProcess, WithoutClassesSharesDoNotHoldAndCapsHoldInEachProcess)
                                "  - {name: heavy, schedule: {share: 70}}\n"
                                "  - {name: light, schedule: {share: 30, max-rate: 10Gbps}}\n";
     LoadedTree loaded = loaded_policy(levels, {"heavy=inf,light*3=inf"});
-    give_processes_trees(loaded, {}, false);
+    give_processes_trees(loaded, {}, CapMode::Whole);
     SimulatedStep step = simulate_step(loaded, Bandwidth::from_gbps(100));
     EXPECT_NEAR(level_of(step, "light").rates.gets, 30 * kGigabit, 1) << "10 of each process";
     EXPECT_EQ(level_of(step, "light").limit.kind, Limit::Kind::Cap);
     EXPECT_EQ(level_of(step, "light").limit.at, ElementPath("/light"));
     EXPECT_NEAR(level_of(step, "heavy").rates.gets, 70 * kGigabit, 1);
     EXPECT_NEAR(check_by_packets(loaded, Bandwidth::from_gbps(100)).percent, 0, 1);
-    loaded.divides_caps = true;
+    loaded.caps = CapMode::Divide;
     step = simulate_step(loaded, Bandwidth::from_gbps(100));
     EXPECT_NEAR(level_of(step, "light").rates.gets, 10 * kGigabit, kGigabit / 500) << "divided among the processes";
     EXPECT_NEAR(level_of(step, "heavy").rates.gets, 90 * kGigabit, kGigabit / 500);
@@ -408,7 +408,7 @@ TEST(SimulatePerProcess, ProcessesThatAreThereAreKnown)
     there[17].add(ElementPath("/heavy"), std::nullopt, 3);
     there[18].add(ElementPath("/heavy"), std::nullopt);
     there[17].add(ElementPath("/light"), std::nullopt);
-    give_processes_trees(loaded, there, false);
+    give_processes_trees(loaded, there, CapMode::Whole);
     const SimulatedStep step = simulate_step(loaded, Bandwidth::from_gbps(100));
     // Process 17: 8 of light beside heavy in its half; 18: its half.
     EXPECT_NEAR(level_of(step, "light").rates.gets, 8 * kGigabit, 1);
@@ -450,7 +450,7 @@ RC_GTEST_PROP(SimulatePerProcess, NobodyIsAboveALimitAndNothingIsLeftOver, ())
                      number(1, 40), number(1, 3), number(1, 2), number(1, 60))});
     const bool is_per_process = number(0, 1) == 1;
     if (is_per_process) {
-        give_processes_trees(loaded, {}, number(0, 1) == 1);
+        give_processes_trees(loaded, {}, number(0, 1) == 1 ? CapMode::Divide : CapMode::Whole);
     }
     loaded.port = parse_port_classes({word(0), word(1), word(2), "dscp26=1", "dscp10=2"}).value();
     const SimulatedStep step = simulate_step(loaded, Bandwidth::from_gbps(100));

@@ -135,7 +135,11 @@ TEST(Why, CrowdedByProcessesWithTreesOfTheirOwn)
     EXPECT_EQ(leaf.others_in_leaf, 0U);
     EXPECT_EQ(leaf.other_processes, 3U);
     expect_texts("per-process", report);
-    world.devices[0].divides_caps = true;
+    world.devices[0].cap_mode = "adaptive";
+    const auto adaptive = report_of(world, "rpc", "/tenants/rpc/pid:4711", both());
+    EXPECT_EQ(adaptive.sessions[0].leaves[0].other_processes, 0U) << "with trees of their own";
+    expect_texts("adaptive", adaptive);
+    world.devices[0].cap_mode = "divide";
     world.sessions[0].queue_pairs = both();
     world.sessions.back().queue_pairs = {queue_pair(20, "rpc", "/tenants/rpc/pid:4711")};
     EXPECT_EQ(explain_session(world, world.sessions[0]).leaves[0].alone, Bandwidth::from_gbps(40))

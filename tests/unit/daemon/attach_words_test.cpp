@@ -48,15 +48,16 @@ ClassPromise on_port(ClassPromise promise, std::optional<Bandwidth> max_rate, st
 struct AttachCase {
     const char* name;
     ClassPromise promise;
-    bool divided;
+    CapMode divided;
     bool held;
     const char* words;    // behind "attach mode per-process: "
 };
 
 TEST(AttachWords, PerProcessInNumbers)
 {
-    constexpr bool whole = false;
-    constexpr bool divide = true;
+    constexpr CapMode whole = CapMode::Whole;
+    constexpr CapMode divide = CapMode::Divide;
+    constexpr CapMode adaptive = CapMode::Adaptive;
     const AttachCase cases[] = {
         {"split", of(10, 10, false, kForty), divide, true,
          "class cap 40 Gbit/s split 10 ways: 4 Gbit/s each; unused parts go to nobody"},
@@ -72,6 +73,10 @@ TEST(AttachWords, PerProcessInNumbers)
          "its share 60 is not enforced by the tree against the 1 other process on the device"},
         {"min-rate", guaranteed(), divide, false,
          "its min-rate 10 Gbit/s is not enforced by the tree against the 2 other processes on the device"},
+        {"measured share", of(1, 2, true, {}), adaptive, true,
+         "its share 60 against other levels by caps that follow what is measured"},
+        {"measured cap", of(10, 10, false, kForty), adaptive, true,
+         "class cap 40 Gbit/s for all processes together by caps that follow what is measured"},
         {"nothing beside it", of(2, 2, false, {}), whole, true, "nothing promised depends on another process"},
         {"fair", of(4, 4, false, {}, FairBy::Process), divide, false,
          "its 4 processes do not get equal parts (`fair-by: process`)"},
@@ -100,11 +105,22 @@ TEST(AttachWords, PerProcessInNumbers)
     };
     AttachReport attach{AttachMode::PerProcess, "found out", {}};
     for (const auto& [name, promise, divided, held, words] : cases) {
-        attach.divides_caps = divided;
+        attach.caps = divided;
         const auto verdict = attach_verdict(attach, promise);
         EXPECT_EQ(verdict.held, held) << name;
         EXPECT_EQ(verdict.words, std::string("attach mode per-process: ") + words) << name;
     }
+}
+
+TEST(AttachWords, CapsThatDoNotFollowAreDivided)
+{
+    AttachReport attach{AttachMode::PerProcess, "found out", {}};
+    attach.caps = CapMode::Adaptive;
+    attach.not_adaptive = "nothing counts";
+    const auto verdict = attach_verdict(attach, of(2, 2, false, kForty));
+    EXPECT_TRUE(verdict.held);
+    EXPECT_EQ(verdict.words, "attach mode per-process: class cap 40 Gbit/s split 2 ways: 20 Gbit/s each; unused parts "
+                             "go to nobody");
 }
 
 TEST(AttachWords, OtherModes)

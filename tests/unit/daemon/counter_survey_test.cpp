@@ -27,7 +27,7 @@ CounterBinding bind(std::uint32_t queue_pair, std::uint64_t group, std::optional
 
 TEST(CounterBindings, EachQueuePairIsBoundOnce)
 {
-    const auto port = port_with({{17, 1}, {18, 1}, {19, 2}});
+    const auto port = port_with({{17, 1}, {18, 1}, {19, 2, SessionId{2}}});
     EXPECT_THAT(plan_bindings({}, port), ElementsAre(bind(17, 1), bind(18, 1), bind(19, 2)));
     EXPECT_THAT(plan_bindings({counter(2, {17, 18}), counter(3, {19})}, port), IsEmpty()) << "nor by a later daemon";
     EXPECT_THAT(plan_bindings({counter(2, {17, 19})}, port), ElementsAre(bind(18, 1)))
@@ -36,7 +36,7 @@ TEST(CounterBindings, EachQueuePairIsBoundOnce)
 
 TEST(CounterBindings, ThoseOfASessionShareACounter)
 {
-    const auto port = port_with({{17, 1}, {18, 1}, {19, 2}});
+    const auto port = port_with({{17, 1}, {18, 1}, {19, 2, SessionId{2}}});
     EXPECT_THAT(plan_bindings({counter(2, {17})}, port), ElementsAre(bind(18, 1, 2), bind(19, 2)));
     EXPECT_THAT(plan_bindings({counter(2, {17, 99})}, port), ElementsAre(bind(18, 1), bind(19, 2)))
         << "99 is not of this session";
@@ -44,6 +44,18 @@ TEST(CounterBindings, ThoseOfASessionShareACounter)
         << "of another port";
     QueuePairCounter no_bytes{2, 1, {17}};
     EXPECT_THAT(plan_bindings({no_bytes}, port), ElementsAre(bind(18, 1), bind(19, 2))) << "it counts no bytes";
+}
+
+TEST(CounterBindings, ThoseThatHaveMovedToAnotherLeafLeaveTheirCounter)
+{
+    constexpr SessionId kSession{7};
+    const auto port = port_with({{17, 1, kSession}, {18, 1, kSession}, {19, 2, kSession}, {20, 2, kSession}});
+    EXPECT_THAT(plan_bindings({counter(2, {17, 18, 19})}, port),
+                ElementsAre(CounterBinding{19, 2, std::nullopt, 2}, bind(20, 2)));
+    EXPECT_THAT(plan_bindings({counter(2, {17, 18, 19}), counter(3, {20})}, port),
+                ElementsAre(CounterBinding{19, 2, 3, 2}));
+    const auto others = port_with({{17, 1, kSession}, {18, 1, kSession}, {19, 2, SessionId{8}}});
+    EXPECT_THAT(plan_bindings({counter(2, {17, 18, 19})}, others), IsEmpty()) << "an administrator's";
 }
 
 TEST(CounterBindings, ACounterTakesAsManyAsTheKernelCanList)

@@ -29,11 +29,11 @@ qos-levels:
   - {name: bulk, schedule: {share: 30}}
 )";
 
-constexpr bool kDivides = true;
+constexpr CapMode kDivides = CapMode::Divide;
 
 class ServiceAttachMode : public test::ServiceFixture {
 protected:
-    void begin(const char* text, AttachMode mode, bool divides_caps = false)
+    void begin(const char* text, AttachMode mode, CapMode caps = CapMode::Whole)
     {
         policy(text);
         start();
@@ -43,7 +43,7 @@ protected:
         info.node_guid = Guid{0x1};
         info.link_speed = Bandwidth::from_gbps(100);
         service->device_control().add(
-            std::make_unique<ModelBackend>(info, default_capabilities(), nullptr, mode, divides_caps));
+            std::make_unique<ModelBackend>(info, default_capabilities(), nullptr, mode, caps));
         settle();
     }
     SessionId join(const std::string& level, std::uint32_t number, pid_t pid)

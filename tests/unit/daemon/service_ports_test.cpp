@@ -190,7 +190,7 @@ protected:
         DeviceInfo info = new_device("mlx5_0");
         info.netdev = "eth0";
         service->device_control().add(
-            std::make_unique<ModelBackend>(info, default_capabilities(), nullptr, mode, false));
+            std::make_unique<ModelBackend>(info, default_capabilities(), nullptr, mode));
     }
     // What is due, and what follows from it.
     void rest()
@@ -578,7 +578,7 @@ TEST_F(ManagedServicePorts, OfWhichTheKernelHasNoClassesAreLeftAlone)
     DeviceInfo info = new_device("mlx5_0");
     info.netdev = "eth2";
     service->device_control().add(
-        std::make_unique<ModelBackend>(info, default_capabilities(), nullptr, AttachMode::PerProcess, false));
+        std::make_unique<ModelBackend>(info, default_capabilities(), nullptr, AttachMode::PerProcess));
     rest();
     EXPECT_EQ(keeping(), PortKeeping::LeftAlone);
     EXPECT_THAT(status().care.reason, HasSubstr("has no DCB"));

@@ -75,7 +75,7 @@ TEST(ClassSolver, SharesHoldBetweenProcesses)
     senders[17].add(heavy, std::nullopt);
     senders[18].add(light, std::nullopt);
     senders[19].add(light, std::nullopt);
-    const Tree trees = trees_of_processes(tree, senders, false);
+    const Tree trees = trees_of_processes(tree, senders, CapMode::Whole);
     const ClassDemands demands{
         {1, {{path_in_process(17, heavy), std::nullopt}}},
         {2, {{path_in_process(18, light), std::nullopt}, {path_in_process(19, light), std::nullopt}}}};

@@ -75,8 +75,8 @@ Target to_target(const DeviceView& device)
                     link_layer_of(device.link_layer),
                     device.link_up ? device.link_speed : Bandwidth{}};
     target.local = LocalPort{Guid{device.port_guid}, Guid{device.node_guid}, device.port, {}, {}, {}};
-    target.is_per_process = device.attach_mode == "per-process";
-    target.divides_caps = device.divides_caps;
+    target.is_per_process = device.has_tree_for_each();
+    target.caps = device.caps();
     target.port = port_that_divides(device);
     return target;
 }

@@ -27,8 +27,8 @@ struct Target {
     std::uint32_t mtu = 4096;
     DeviceNames names;                 // of the default profile: empty
     std::optional<LocalPort> local;    // of the default profile: none
-    bool is_per_process = false;       // the device's attach mode; of what is only simulated: shared
-    bool divides_caps = false;
+    bool is_per_process = false;       // the device has a tree for each process; what is only simulated has one
+    CapMode caps = CapMode::Whole;
     PortClasses port{};    // the traffic classes that it has now, if they divide it
 };
 

@@ -92,6 +92,17 @@ std::string describe_attach(const DeviceView& device)
                                         : fmt::format("{}: {}", device.attach_mode, device.attach_reason);
 }
 
+// Between processes, each of which has a tree of its own.
+std::string describe_caps(const DeviceView& device)
+{
+    if (!device.cap_reason.empty()) {
+        return fmt::format("divided among the processes below them: {}", device.cap_reason);
+    }
+    return device.cap_mode == "adaptive" ? "follow what is measured, so that shares hold between processes"
+           : device.cap_mode == "divide" ? "divided among the processes below them"
+                                         : "each process may use the whole of one";
+}
+
 // The tree as the renderer takes it: only the number of queue pairs is known, so theirs are made up.
 DesiredState to_state(const DeviceView& device)
 {
@@ -207,6 +218,9 @@ std::string render_device(const DeviceView& device, const Screen& screen, const 
     fields.add("node GUID", to_string(Guid{device.node_guid}));
     fields.add("port GUID", to_string(Guid{device.port_guid}));
     fields.add("attach mode", describe_attach(device));
+    if (device.attach_mode == "per-process") {
+        fields.add("caps", describe_caps(device));
+    }
     fields.add("scheduling", describe_scheduling(device.capabilities));
     fields.add("attachable", describe_attachable(device.capabilities));
     fields.add("pacing", describe_pacing(device.capabilities.pacing));
@@ -294,7 +308,7 @@ std::string tree_of(const DeviceTree& shown, std::size_t principals_shown, const
     if (shown.busy != nullptr && shown.device->queue_pairs_outside > 0) {
         text += sentence_on(screen, 0, 0, outside_of_tree(shown)) + "\n";
     }
-    if (shown.busy != nullptr && shown.device->attach_mode == "per-process") {
+    if (shown.busy != nullptr && shown.device->has_tree_for_each()) {
         text += sentence_on(screen, 0, 0,
                             fmt::format("attach mode per-process: every process has a tree of its own; what each gets "
                                         "assumes that {} these trees in equal parts",

@@ -130,6 +130,10 @@ Json device_json(const DeviceView& device)
     json["link-speed"] = device.link_speed.kbps();
     json["attach-mode"] = device.attach_mode;
     set_text(json, "attach-reason", device.attach_reason);
+    if (device.attach_mode == "per-process") {
+        set_text(json, "cap-mode", device.cap_mode);
+        set_text(json, "cap-reason", device.cap_reason);
+    }
     json["capabilities"] = api::to_json(device.capabilities);
     json["elements"] = {{"used", device.elements_used}, {"free", device.elements_free}};
     json["leaves"] = {{"used", device.leaves_used}, {"free", device.leaves_free}};

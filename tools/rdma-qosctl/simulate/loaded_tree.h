@@ -49,7 +49,7 @@ struct LoadedTree {
     Senders there;    // all who are in the leaves, whether they send or not, with the rates at which they are paced
     PortClasses port{};                        // above the tree; as it is made: there are none
     bool is_per_process = false;               // each process has a tree of its own (processes.h)
-    bool divides_caps = false;                 // so that the trees of processes keep a cap together
+    CapMode caps = CapMode::Whole;             // of the trees of processes
     ProcessSenders processes{};                // that are in the leaves; others are imagined
     std::set<ElementPath> outside_leaves{};    // that stand for what is in no leaf
     std::vector<LevelPlace> levels;            // that have a place
@@ -68,7 +68,7 @@ struct LoadedTree {
 [[nodiscard]] LoadedTree load_live_tree(const std::vector<api::Level>& levels, const DeviceView& device,
                                         const Senders& there, const LoadStep& step);
 // As it would be in attach mode per-process. `there`: who is in the leaves.
-void give_processes_trees(LoadedTree& loaded, ProcessSenders there, bool divides_caps);
+void give_processes_trees(LoadedTree& loaded, ProcessSenders there, CapMode caps);
 // What loads may name, responders included.
 [[nodiscard]] std::vector<std::string> level_names(const World& world);
 

@@ -134,10 +134,10 @@ void add_outside(LoadedTree& loaded, std::string_view level, std::string_view wh
 
 namespace rdmaqos::ctl {
 
-void give_processes_trees(LoadedTree& loaded, ProcessSenders there, bool divides_caps)
+void give_processes_trees(LoadedTree& loaded, ProcessSenders there, CapMode caps)
 {
     loaded.is_per_process = true;
-    loaded.divides_caps = divides_caps;
+    loaded.caps = caps;
     loaded.processes = std::move(there);
     loading::add_note(loaded,
                       "attach mode per-process: every process has a tree of its own, and the port, or its traffic "

@@ -97,7 +97,7 @@ Tree trees_of(const LoadedTree& loaded, const Demands& everybody)
                   [&](std::uint64_t process, const ElementPath& leaf, std::optional<Bandwidth> rate) {
                       senders[process].add(leaf, rate);
                   });
-    return trees_of_processes(loaded.tree, senders, loaded.divides_caps);
+    return trees_of_processes(loaded.tree, senders, loaded.caps);
 }
 
 Demands demands_of_trees(const LoadedTree& loaded, const Demands& demands)

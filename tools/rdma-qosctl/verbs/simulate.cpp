@@ -218,7 +218,7 @@ Result<SimulationReport> simulate_scene(const Scene& scene, const Loads& loads, 
                 simulate_port(target->device, target->link_speed, loads, options.check, [&](const LoadStep& step) {
                     LoadedTree loaded = load_policy_tree(*scene.policy, *target, scene.leaf_reserve, step);
                     if (is_per_process) {
-                        give_processes_trees(loaded, {}, target->divides_caps);
+                        give_processes_trees(loaded, {}, target->caps);
                     }
                     loaded.port = target->port;
                     return loaded;
@@ -237,12 +237,13 @@ Result<SimulationReport> simulate_scene(const Scene& scene, const Loads& loads, 
     }
     for (const auto* device : *devices) {
         const Senders there = senders_on(*scene.world, *device);
-        const std::string& mode = options.attach_mode.empty() ? device->attach_mode : options.attach_mode;
+        const bool is_per_process = options.attach_mode.empty() ? device->has_tree_for_each()
+                                                                : options.attach_mode == kPerProcess;
         report.ports.push_back(
             simulate_port(device->key(), device->link_speed, loads, options.check, [&](const LoadStep& step) {
                 LoadedTree loaded = load_live_tree(scene.world->manager.levels, *device, there, step);
-                if (mode == kPerProcess) {
-                    give_processes_trees(loaded, senders_by_process(*scene.world, *device), device->divides_caps);
+                if (is_per_process) {
+                    give_processes_trees(loaded, senders_by_process(*scene.world, *device), device->caps());
                 }
                 loaded.port = port_that_divides(*device);
                 return loaded;

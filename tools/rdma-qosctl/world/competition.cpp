@@ -21,6 +21,10 @@ ClassAllocations solve_below(const LevelClasses& classes, const Tree& tree, Band
 
 ElementPath Competition::place(std::uint64_t process, const ElementPath& path) const
 {
+    if (is_adaptive) {
+        const ElementPath copy = path_of_copy(process, path);
+        return tree.contains(copy) ? copy : path;
+    }
     return is_per_process ? path_in_process(process, path) : path;
 }
 
@@ -31,7 +35,7 @@ const Senders& Competition::around(std::uint8_t port_class, std::uint64_t proces
     if (here == senders.end()) {
         return kNobody;
     }
-    const auto found = here->second.find(is_per_process ? process : 0);
+    const auto found = here->second.find(is_per_process || is_adaptive ? process : 0);
     return found == here->second.end() ? kNobody : found->second;
 }
 
@@ -75,17 +79,19 @@ Competition compete(const World& world, const DeviceView& device)
 {
     Competition result;
     result.link_speed = device.link_speed;
-    result.is_per_process = device.attach_mode == "per-process";
+    result.is_adaptive = device.is_adaptive();
+    result.is_per_process = device.has_tree_for_each();
     result.classes = LevelClasses(world.manager.levels, device);
     ProcessSenders all;
     for (const auto& sender : senders_in_leaves(world, device)) {
-        const std::uint64_t process = result.is_per_process ? sender.process : 0;
+        const std::uint64_t process = result.is_per_process || result.is_adaptive ? sender.process : 0;
         all[process].add(sender.leaf, sender.rate);
         const std::uint8_t port_class = result.classes.class_of(sender.level, sender.leaf, sender.dscp);
         result.senders[port_class][process].add(sender.leaf, sender.rate);
     }
-    result.tree = result.is_per_process ? trees_of_processes(to_tree(device), all, device.divides_caps)
-                                        : to_tree(device);
+    result.tree = result.is_adaptive      ? tree_with_copies(to_tree(device), all)
+                  : result.is_per_process ? trees_of_processes(to_tree(device), all, device.caps())
+                                          : to_tree(device);
     for (const auto& [port_class, processes] : result.senders) {
         for (const auto& [process, senders] : processes) {
             for (const auto& [leaf, most] : senders.demands()) {

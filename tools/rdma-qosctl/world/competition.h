@@ -21,9 +21,10 @@ struct Competition {
     Bandwidth link_speed;
     LevelClasses classes;                              // if they do not divide: all who send are in class 0
     std::map<std::uint8_t, ProcessSenders> senders;    // by class and process; mode shared: all as process 0
-    bool is_per_process = false;
-    ClassDemands demands;     // of all of them
-    ClassAllocations busy;    // all of them send as much as they get
+    bool is_per_process = false;                       // a tree for each process
+    bool is_adaptive = false;                          // that are kept as if there were one
+    ClassDemands demands;                              // of all of them
+    ClassAllocations busy;                             // all of them send as much as they get
 
     // Of the tree that is solved; `process` and `path` as `sessions` and `tree` show them.
     [[nodiscard]] ElementPath place(std::uint64_t process, const ElementPath& path) const;

@@ -91,7 +91,13 @@ void find_in_attach_mode(const DeviceView& device, std::vector<Problem>& problem
 {
     const std::string key = device.key();
     const auto& port = device.port_classes;
-    if (device.attach_mode == "per-process") {
+    if (device.attach_mode == "per-process" && !device.cap_reason.empty()) {
+        problems.push_back({false,
+                            fmt::format("{}: caps do not follow what is measured (`cap-mode: adaptive`), and are "
+                                        "divided: {}",
+                                        key, device.cap_reason),
+                            "`rdma-qosctl devices` says what holds of each class"});
+    } else if (device.has_tree_for_each()) {
         const bool has_classes = port.care && port.care->keeping == PortKeeping::Kept;
         problems.push_back(
             {false,

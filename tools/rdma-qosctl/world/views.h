@@ -86,7 +86,8 @@ struct DeviceView {
     std::string reason;
     std::string attach_mode;
     std::string attach_reason;
-    bool divides_caps = false;                   // attach mode per-process
+    std::string cap_mode;                        // attach mode per-process: "whole", "divide", "adaptive"
+    std::string cap_reason;                      // why it is not the adaptive one that was asked for
     std::vector<api::SelfTestStep> self_test;    // empty: there was nothing to test
     std::vector<AttributeView> attributes;       // in the device's order
     Capabilities capabilities;
@@ -112,6 +113,11 @@ struct DeviceView {
 
     // "mlx5_0/1", as everywhere in the API
     [[nodiscard]] std::string key() const { return name + "/" + std::to_string(port); }
+    // Of attach mode per-process: each process has a tree of its own, and either nothing divides the port between them,
+    // or caps do, as if there were one.
+    [[nodiscard]] bool has_tree_for_each() const { return attach_mode == "per-process" && !is_adaptive(); }
+    [[nodiscard]] bool is_adaptive() const { return attach_mode == "per-process" && cap_mode == "adaptive"; }
+    [[nodiscard]] CapMode caps() const { return cap_mode == "divide" ? CapMode::Divide : CapMode::Whole; }
 };
 
 struct SessionView {
@@ -191,7 +197,8 @@ struct Table<ctl::DeviceView> {
         key<&D::reason>("Reason"),
         key<&D::attach_mode>("AttachMode"),
         key<&D::attach_reason>("AttachReason"),
-        key<&D::divides_caps>("DividesCaps"),
+        key<&D::cap_mode>("CapMode"),
+        key<&D::cap_reason>("CapReason"),
         key<&D::self_test>("SelfTest"),
         key<&D::attributes>("Attributes"),
         key<&D::capabilities>("Capabilities"),
