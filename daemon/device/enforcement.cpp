@@ -144,7 +144,8 @@ AttachVerdict attach_verdict(const DeviceFacts& facts, const ElementPath& class_
 
 Bandwidth max_rate_now(const DeviceFacts& facts, const ElementPath& leaf, pid_t pid)
 {
-    return facts.book.narrowest_cap(leaf, facts.attach.caps_now() == CapMode::Divide ? std::optional(pid) : std::nullopt);
+    return facts.book.narrowest_cap(leaf,
+                                    facts.attach.caps_now() == CapMode::Divide ? std::optional(pid) : std::nullopt);
 }
 
 Unenforced why_unenforced(const DeviceFacts& facts, const Member& member, const KnownQueuePair& outcome)

@@ -17,8 +17,8 @@ namespace rdmaqos {
 class TrafficTotals {
 public:
     // What was read at one time, in the order of time. What counters had counted before the first look at a port is in
-    // no total, and neither is what was sent between the last look at a counter and its end. A port whose counters could
-    // not be read was not looked at.
+    // no total, and neither is what was sent between the last look at a counter and its end. A port whose counters
+    // could not be read was not looked at.
     void add(const std::vector<CountersOfPort>& ports);
     // By level. Null: the port has not been read.
     [[nodiscard]] const std::map<std::string, LevelTraffic>* of(const std::string& key) const;

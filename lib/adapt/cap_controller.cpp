@@ -22,9 +22,10 @@ constexpr double kFull = 0.965;
 constexpr double kAtCap = 0.93;
 constexpr double kProbe = 0.03;
 
-constexpr double kCrowded = 0.96;    // of the link: what the port carries
-constexpr double kAlone = 0.94;      // of that, if nobody else sends
-// Of what there was; less than what a full port may seem to be short of.
+constexpr double kCrowded = 0.96;          // of the link: what a crowded port carries
+constexpr double kAlone = 0.94;            // of the room: who sends less on a crowded port is not alone
+constexpr double kLeastRoomOfAll = 0.1;    // of the link
+// Of the room before; less than what a full port may seem to be short of.
 constexpr double kPerhapsMoreRoom = 1.03;
 
 // Of the most that a copy may send.
@@ -38,11 +39,6 @@ constexpr double kRoomToGrow = 1.2;
 constexpr double kLeastRoom = 0.01;
 constexpr double kTooMuchRoom = 1.3;
 constexpr double kTooMuchWhileOthersWait = 1.02;
-
-bool is_within(double difference, double value, double fraction, double scale, double of_scale)
-{
-    return std::abs(difference) < fraction * value + of_scale * scale;
-}
 
 Bandwidth whole_mbps(double kbps)
 {
@@ -115,13 +111,16 @@ void CapController::measure_room(const Sample& sample)
             could += std::min(cap_in_force(copy, state, link), state.part_kbps);
         }
     }
-    double& room = room_kbps_.emplace(std::min(room_kbps_.value_or(link), link));
+    if (std::exchange(link_, sample.link_speed) != sample.link_speed) {
+        room_kbps_.reset();
+    }
+    double& room = room_kbps_ ? *room_kbps_ : room_kbps_.emplace(link);
     all_kbps_ += all;
     ++all_count_;
     if (sample.port_kbps) {
         const double average = std::exchange(all_kbps_, 0.0) / std::exchange(all_count_, 0.0);
         if (*sample.port_kbps >= kCrowded * link && average < kAlone * room && average > 0) {
-            room = average;
+            room = std::max(average, kLeastRoomOfAll * link);
             // What seemed to be enough was perhaps all that there is.
             for (auto& [copy, state] : copies_) {
                 state.wants_more = state.wants_more || state.sent_kbps > 0;
@@ -137,9 +136,14 @@ void CapController::measure_room(const Sample& sample)
 void CapController::observe(const Sample& sample)
 {
     const auto link = static_cast<double>(sample.link_speed.kbps());
-    std::erase_if(copies_, [&](const auto& entry) { return !sample.sent_kbps.contains(entry.first); });
-    std::map<LeafCopy, double> grown_by;
+    std::erase_if(copies_, [&](const auto& entry) {
+        return !sample.sent_kbps.contains(entry.first) || !tree_.contains(entry.first.leaf);
+    });
+    Rates grown_by;
     for (const auto& [copy, sent] : sample.sent_kbps) {
+        if (!tree_.contains(copy.leaf)) {
+            continue;    // it is going
+        }
         State& state = copies_[copy];
         grown_by[copy] = sent - std::exchange(state.sent_kbps, sent);
     }
@@ -161,7 +165,7 @@ void CapController::observe(const Sample& sample)
             state.wants_more = true;
         } else if (!is_held) {
             const bool is_as_before = !state.wants_more &&
-                                      is_within(sent - state.enough_kbps, state.enough_kbps, 0.05, most, kSends);
+                                      std::abs(sent - state.enough_kbps) < 0.05 * state.enough_kbps + kSends * most;
             state.enough_kbps += (is_as_before ? 0.25 : 1.0) * (sent - state.enough_kbps);
             state.wants_more = false;
         } else if (!state.wants_more) {
@@ -178,9 +182,7 @@ CapController::Parts CapController::parts(const Sample& sample) const
     Demands due;
     Demands promised;
     for (const auto& [copy, state] : copies_) {
-        if (!add_copy(tree, copy.process, copy.leaf)) {
-            continue;
-        }
+        add_copy(tree, copy.process, copy.leaf);
         const ElementPath path = path_of_copy(copy.process, copy.leaf);
         now.emplace(path, state.wants_more ? std::nullopt : std::optional(Bandwidth::from_computed(state.enough_kbps)));
         promised.emplace(path, std::nullopt);
@@ -191,10 +193,9 @@ CapController::Parts CapController::parts(const Sample& sample) const
     const auto room = Bandwidth::from_computed(room_kbps_.value_or(0));
     const auto by_copy = [&](const Demands& demands) {
         const Allocations solved = solve(tree, room, demands);
-        std::map<LeafCopy, double> rates;
+        Rates rates;
         for (const auto& [copy, state] : copies_) {
-            const auto found = solved.find(path_of_copy(copy.process, copy.leaf));
-            rates.emplace(copy, found == solved.end() ? 0.0 : found->second.kbps);
+            rates.emplace(copy, solved.at(path_of_copy(copy.process, copy.leaf)).kbps);
         }
         return rates;
     };
@@ -258,6 +259,9 @@ std::optional<CapController::Probe> CapController::probe(const Sample& sample, c
 
 std::vector<CapChange> CapController::step(const Sample& sample)
 {
+    if (sample.link_speed.is_zero()) {
+        return {};    // it is down
+    }
     observe(sample);
     const auto link = static_cast<double>(sample.link_speed.kbps());
     const bool wants_any = std::ranges::any_of(copies_, [](const auto& entry) { return entry.second.wants_more; });

@@ -138,7 +138,8 @@ private:
     std::deque<TimePoint> changes_;    // of the last second
     std::optional<TimePoint> has_room_since_;
     std::optional<TimePoint> probed_at_;
-    double probe_kbps_ = 0;              // left free by the step before
+    double probe_kbps_ = 0;    // left free by the step before
+    Bandwidth link_;
     std::optional<double> room_kbps_;    // for all copies
     bool is_full_ = false;               // by what copies send
     double all_kbps_ = 0;                // that they have sent since the last sample with the port's rate

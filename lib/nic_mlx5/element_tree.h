@@ -60,6 +60,7 @@ enum class Reads : std::uint8_t { Device, Written };
 [[nodiscard]] std::unique_ptr<ElementTree> make_shared_tree(int fd, Reads reads, const Capabilities& advertised);
 
 // Its elements exist on the device only while a client has queue pairs in or below them.
-[[nodiscard]] std::unique_ptr<ElementTree> make_mirrored_tree(CapMode caps, Reads reads, const Capabilities& advertised);
+[[nodiscard]] std::unique_ptr<ElementTree> make_mirrored_tree(CapMode caps, Reads reads,
+                                                              const Capabilities& advertised);
 
 }    // namespace rdmaqos::mlx5

@@ -253,6 +253,10 @@ public:
         served_->on_loop([&](Service& service) { service.device_control().not_managed(info, "it cannot be opened"); });
     }
     // Nothing can be kept below /var/lib/rdma-qos.
+    void divide_caps(const std::string& why)
+    {
+        served_->on_loop([&](Service& service) { service.devices().at("mlx5_0/1").set_not_adaptive(why); });
+    }
     void break_state() const
     {
         std::filesystem::remove_all(root_.path() / "var/lib/rdma-qos");
@@ -490,6 +494,7 @@ const std::vector<Row>& rows()
         {names::kDevice, "AttachMode", use_classes, kLeaves, untested(kPerProcessFound)},
         {names::kDevice, "AttachReason", use_classes, kLeaves, untested(kSharedFound)},
         {names::kDevice, "CapMode", use_classes, kLeaves, untested(kDividing)},
+        {names::kDevice, "CapReason", [](World& world) { world.divide_caps("nothing counts"); }, {"CapMode"}},
         {names::kDevice, "SelfTest", use_classes, kLeaves, untested(kSharedFoundInSteps)},
         // Classes are refused where nothing can be attached.
         {names::kDevice,

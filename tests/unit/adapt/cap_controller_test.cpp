@@ -149,6 +149,37 @@ TEST(AdaptiveCaps, FillAPortThatCountsHeaders)
     EXPECT_NEAR(port.sent().at(kSmall), 0.38 * kSpeed, 0.02 * kSpeed);
 }
 
+TEST(AdaptiveCaps, FollowTheLink)
+{
+    SimulatedPort port(two_classes());
+    port.demand(kLarge, kSpeed);
+    port.demand(kSmall, kSpeed);
+    steps(port, 20);
+    const auto cap = port.caps.at(kSmall);
+    port.set_link({});
+    steps(port, 20);
+    EXPECT_EQ(port.caps.at(kSmall), cap) << "it is down";
+    port.set_link(Bandwidth::from_gbps(40));
+    steps(port, 10);
+    EXPECT_NEAR(port.sent().at(kLarge), 28 * kGbit, kGbit);
+    EXPECT_NEAR(port.sent().at(kSmall), 12 * kGbit, kGbit);
+    port.set_link(kLink);
+    steps(port, 10);
+    expect_ideal(port, 1);
+}
+
+TEST(AdaptiveCaps, OfALeafThatIsGoneAreLeftAlone)
+{
+    SimulatedPort port(two_classes());
+    port.demand(kLarge, kSpeed);
+    port.demand(kSmall, kSpeed);
+    Tree without = two_classes();
+    without.erase(kBulk);
+    port.controller.set_tree(std::move(without));
+    steps(port, 10);
+    EXPECT_FALSE(port.caps.contains(kSmall));
+}
+
 TEST(AdaptiveCaps, AreNeverBelowWhatIsPromised)
 {
     constexpr double kPromised[] = {50, 20, 10, 10, 10};

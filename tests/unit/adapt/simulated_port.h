@@ -101,7 +101,7 @@ public:
         pass(kStep - passed_);
         passed_ = {};
         now_ += kStep;
-        adapt::Sample sample{now_, kLink, {}};
+        adapt::Sample sample{now_, link, {}};
         for (const auto& [copy, kbps] : demands_) {
             const double sent = bytes_[copy] / std::chrono::duration<double>(kStep).count();
             carried_ += sent * (1 + headers) + foreign_kbps / static_cast<double>(demands_.size());
@@ -119,6 +119,12 @@ public:
     {
         return step([](double kbps) { return kbps; });
     }
+    void set_link(Bandwidth speed)
+    {
+        link = speed;
+        sent_.reset();
+        ideal_.reset();
+    }
     void apply(const std::vector<CapChange>& changes)
     {
         for (const auto& change : changes) {
@@ -131,6 +137,7 @@ public:
     std::map<LeafCopy, std::optional<Bandwidth>> caps;
     // Sent outside of the tree, whatever is sent in it.
     double foreign_kbps = 0;
+    Bandwidth link = kLink;
     // In what the port carries, for what programs send.
     double headers = 0;
 
@@ -171,7 +178,7 @@ private:
     }
     [[nodiscard]] Bandwidth free_for_all() const
     {
-        return Bandwidth::from_computed(static_cast<double>(kLink.kbps()) - foreign_kbps);
+        return Bandwidth::from_computed(static_cast<double>(link.kbps()) - foreign_kbps);
     }
     template <typename F>
     [[nodiscard]] Rates by_copy(const Allocations& solved, F path_of) const

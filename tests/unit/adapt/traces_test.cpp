@@ -209,6 +209,33 @@ TEST_P(Traces, AreAsNearToTheSolverAsCanBeMeasured)
     EXPECT_LE(worst, 10) << "the 95 % of the worst trace";
 }
 
+// Whatever is demanded, as long as it stays the same.
+TEST_P(Traces, RestWhileDemandsStayTheSame)
+{
+    constexpr int kBefore = 60;
+    constexpr int kSteps = 200;
+    for (std::uint32_t seed = 1; seed <= 30; ++seed) {
+        Dice dice(seed);
+        const Trace trace = random_trace(dice, GetParam());
+        SimulatedPort port(trace.tree, trace.shares);
+        for (const auto& copy : trace.copies) {
+            const std::uint32_t kind = dice.below(4);
+            port.demand(copy, kind < 1 ? 0 : kind < 3 ? kSpeed : dice.between(0.01, 1) * kSpeed);
+        }
+        std::size_t changes = 0;
+        double farthest = 0;
+        for (int step = 0; step < kBefore + kSteps; ++step) {
+            const auto changed = port.step([&](double kbps) { return kbps * dice.between(0.98, 1.02); });
+            if (step >= kBefore) {
+                changes += changed.size();
+                farthest = std::max(farthest, distance(port));
+            }
+        }
+        EXPECT_LE(changes, 5U * kSteps / 20) << "in 10 s, seed " << seed;
+        EXPECT_LE(farthest, 5) << "percent of the link, seed " << seed;
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Schedulers, Traces, ::testing::Values(Scheduler{"Equal", true}, Scheduler{"Unequal", false}),
                          [](const auto& each) { return each.param.name; });
 

@@ -189,8 +189,7 @@ protected:
         devices = 0;    // the same one
         DeviceInfo info = new_device("mlx5_0");
         info.netdev = "eth0";
-        service->device_control().add(
-            std::make_unique<ModelBackend>(info, default_capabilities(), nullptr, mode));
+        service->device_control().add(std::make_unique<ModelBackend>(info, default_capabilities(), nullptr, mode));
     }
     // What is due, and what follows from it.
     void rest()
