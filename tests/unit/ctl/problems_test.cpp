@@ -63,6 +63,13 @@ constexpr Case kCases[] = {
      true, "/var/lib/rdma-qos/x.json: is full"},
     {"link", [](World& world) { world.devices[0].link_up = false; }, false, "mlx5_0/1: the link is down"},
     {"per-process", [](World& world) { world.devices[0].attach_mode = "per-process"; }, false, "attaches per process"},
+    {"not adaptive",
+     [](World& world) {
+         world.devices[0].attach_mode = "per-process";
+         world.devices[0].cap_mode = "divide";
+         world.devices[0].cap_reason = "nothing counts";
+     },
+     false, "caps do not follow what is measured (`cap-mode: adaptive`), and are divided: nothing counts"},
     {"none", [](World& world) { world.devices[0].attach_mode = "none"; }, false, "cannot attach queue pairs"},
     {"shaper",
      [](World& world) {
@@ -103,6 +110,15 @@ constexpr Case kCases[] = {
     {"unenforced", [](World& world) { world.sessions[0].queue_pairs[0].enforced = false; }, false,
      "1 queue pair not held to what its level says"},
 };
+
+TEST(Problems, NoneWhereCapsFollowWhatIsMeasured)
+{
+    World world = test::sample_world();
+    const std::size_t before = find_problems(world).size();
+    world.devices[0].attach_mode = "per-process";
+    world.devices[0].cap_mode = "adaptive";
+    EXPECT_EQ(find_problems(world).size(), before);
+}
 
 TEST(Problems, EachIsToldOnceWithAdvice)
 {

@@ -109,8 +109,9 @@ void find_in_attach_mode(const DeviceView& device, std::vector<Problem>& problem
                                "its traffic classes, {} divides the link as it is set",
                                key, port.netdev)
                  : fmt::format("{} attaches per process: weights between processes are not enforced", key),
-             "`rdma-qosctl devices` says what holds of each class; `cap-mode: divide` in rdma-qosd.yaml "
-             "keeps class caps"});
+             "`rdma-qosctl devices` says what holds of each class; in rdma-qosd.yaml, `cap-mode: adaptive` keeps "
+             "shares "
+             "and caps between processes, and `divide` keeps caps"});
     } else if (device.attach_mode == "none") {
         constexpr const char* kMark = "each level's packets need its DSCP: `rdma-qosctl levels` counts those that have "
                                       "another";
