@@ -168,7 +168,7 @@ public:
         std::optional<Bandwidth> cap;
     };
     void cap_copies(std::vector<CopyCap> caps, Callback<std::vector<std::size_t>> done);
-    // Whether such caps follow what is measured; empty: they do.
+    // Why such caps do not follow what is measured; empty: they do.
     void set_not_adaptive(std::string why);
     // What the port has moved.
     void counters(Callback<CounterReading> done);

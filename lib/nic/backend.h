@@ -90,7 +90,7 @@ struct AttachReport {
     std::string devx_refused{};
     // Set: the result cannot be kept, with the reason; the device is tested again at the next start.
     std::string not_kept{};
-    // Mode per-process. Adaptive: by whoever measures and calls cap_copy().
+    // In mode per-process. With Adaptive, the caller measures traffic and sets caps with cap_copy().
     CapMode caps = CapMode::Whole;
     // Set: caps that were to follow what is measured do not, with the reason, and are divided.
     std::string not_adaptive{};

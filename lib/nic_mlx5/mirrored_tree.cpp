@@ -99,7 +99,7 @@ private:
                                 std::optional<ElementHandle> responder);
     void forget(FileTree& tree);
     [[nodiscard]] std::size_t mirror_count(ElementHandle element) const;
-    // Of the mirror in this tree, if there are so many.
+    // What the mirror in this tree should have, given the number of mirrors.
     [[nodiscard]] ElementAttributes attributes_of(const FileTree& tree, ElementHandle element,
                                                   std::size_t mirrors) const;
     Result<ObjectId> mirror(FileTree& tree, int fd, ElementHandle element);

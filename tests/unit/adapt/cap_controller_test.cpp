@@ -35,6 +35,14 @@ void steps(SimulatedPort& port, int count)
     }
 }
 
+// Two processes want all that they get, until each has its part.
+void fill(SimulatedPort& port)
+{
+    port.demand(kLarge, kSpeed);
+    port.demand(kSmall, kSpeed);
+    steps(port, 20);
+}
+
 void expect_ideal(const SimulatedPort& port, double percent)
 {
     for (const auto& [copy, kbps] : port.ideal()) {
@@ -59,9 +67,7 @@ TEST(AdaptiveCaps, CloseToTheSharesWithin200Milliseconds)
 TEST(AdaptiveCaps, OpenWithinASecondWhenOthersStop)
 {
     SimulatedPort port(two_classes());
-    port.demand(kLarge, kSpeed);
-    port.demand(kSmall, kSpeed);
-    steps(port, 20);
+    fill(port);
     port.demand(kLarge, 0);
     steps(port, 4);
     EXPECT_GE(port.sent().at(kSmall), 0.98 * kSpeed);
@@ -140,9 +146,7 @@ TEST(AdaptiveCaps, FillAPortThatCountsHeaders)
 {
     SimulatedPort port(two_classes());
     port.headers = 0.12;
-    port.demand(kLarge, kSpeed);
-    port.demand(kSmall, kSpeed);
-    steps(port, 20);
+    fill(port);
     expect_ideal(port, 1);
     port.demand(kLarge, 0.62 * kSpeed);
     steps(port, 20);
@@ -152,9 +156,7 @@ TEST(AdaptiveCaps, FillAPortThatCountsHeaders)
 TEST(AdaptiveCaps, FollowTheLink)
 {
     SimulatedPort port(two_classes());
-    port.demand(kLarge, kSpeed);
-    port.demand(kSmall, kSpeed);
-    steps(port, 20);
+    fill(port);
     const auto cap = port.caps.at(kSmall);
     port.set_link({});
     steps(port, 20);
@@ -289,9 +291,7 @@ TEST(AdaptiveCaps, ChangeAtMostTwentyInASecond)
 TEST(AdaptiveCaps, AreSetAgainIfTheDeviceHasRefusedThem)
 {
     SimulatedPort port(two_classes());
-    port.demand(kLarge, kSpeed);
-    port.demand(kSmall, kSpeed);
-    steps(port, 20);
+    fill(port);
     const auto cap = port.caps.at(kSmall);
     port.controller.not_set(kSmall);
     EXPECT_EQ(port.step(), (std::vector<CapChange>{{kSmall, cap}}));
