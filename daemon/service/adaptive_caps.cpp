@@ -94,6 +94,7 @@ void AdaptiveCaps::list_copies(const ManagedDevice& device, Port& port) const
         return;
     }
     port.controller.set_tree(device.book().compiled().tree);
+    port.to_count = ProgramTraffic::port_to_bind(device);
     port.copies.clear();
     port.copy_of.clear();
     if (device.held_back() || policy_.settings().mode != Mode::Enforce) {
@@ -113,12 +114,11 @@ void AdaptiveCaps::list_copies(const ManagedDevice& device, Port& port) const
 
 void AdaptiveCaps::count(const std::string& key, const std::shared_ptr<Port>& port, std::optional<double> port_kbps)
 {
-    const ManagedDevice* const device = device_of(key, port);
-    if (device == nullptr) {
+    if (device_of(key, port) == nullptr) {
         return;
     }
     auto work = [count = context_.options.count_traffic,
-                 ports = std::vector{ProgramTraffic::port_to_bind(*device)}]() -> Result<CountedTraffic> {
+                 ports = std::vector{port->to_count}]() -> Result<CountedTraffic> {
         return count ? count(ports) : CountedTraffic();
     };
     calls_.run(worker_, std::move(work), [this, key, port, port_kbps](const Result<CountedTraffic>& counted) {
@@ -216,7 +216,7 @@ adapt::Sample AdaptiveCaps::sample(const ManagedDevice& device, Port& port, cons
     return sample;
 }
 
-void AdaptiveCaps::set(ManagedDevice& device, Port& port, std::vector<adapt::CapChange> changes)
+void AdaptiveCaps::set(ManagedDevice& device, Port& port, const std::vector<adapt::CapChange>& changes)
 {
     std::vector<ManagedDevice::CopyCap> caps;
     std::vector<adapt::LeafCopy> copies;

@@ -48,6 +48,7 @@ private:
     struct Port {
         adapt::CapController controller;
         std::map<adapt::LeafCopy, std::shared_ptr<ClientFile>> copies;
+        PortToCount to_count;
         std::unordered_map<std::uint32_t, adapt::LeafCopy> copy_of;    // by queue pair
         std::uint64_t changes = 0;                                     // of the device, when these were listed
         std::map<std::uint32_t, Reading> counters;                     // by number
@@ -73,7 +74,7 @@ private:
     // In words; empty: all of them are measured, or have only come.
     [[nodiscard]] static std::string why_not_measured(Port& port, const Result<CountedTraffic>& counted);
     [[nodiscard]] static adapt::Sample sample(const ManagedDevice& device, Port& port, const CountedPort& counted);
-    void set(ManagedDevice& device, Port& port, std::vector<adapt::CapChange> changes);
+    void set(ManagedDevice& device, Port& port, const std::vector<adapt::CapChange>& changes);
     // Caps are divided.
     void stop(ManagedDevice& device, Port& port);
 

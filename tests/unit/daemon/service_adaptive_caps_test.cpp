@@ -1,13 +1,13 @@
 // Service, `cap-mode: adaptive`: from counters of queue pairs to caps of processes' leaves.
-#include <algorithm>
 #include <chrono>
 #include <map>
 #include <mutex>
-#include <numeric>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/tree/max_min.h"
 #include "tests/support/service_fixture.h"
 
 namespace rdmaqos::service_adaptive_caps_test {
@@ -39,21 +39,20 @@ public:
     {
         const auto caps = nic.copy_caps();
         const std::lock_guard lock(mutex_);
-        std::vector<std::pair<double, Sender*>> by_cap;
+        std::vector<Claim> claims;
+        std::vector<Sender*> sending;
         for (auto& [queue_pair, sender] : senders_) {
             const auto cap = caps.find(sender.file);
             const bool is_capped = cap != caps.end() && cap->second;
             if (sender.sends) {
-                by_cap.emplace_back(is_capped ? static_cast<double>(cap->second->kbps()) : sender.most, &sender);
+                claims.push_back({is_capped ? static_cast<double>(cap->second->kbps()) : sender.most, 1});
+                sending.push_back(&sender);
             }
         }
-        std::ranges::sort(by_cap);
-        double left = 1e8;
-        for (std::size_t i = 0; i < by_cap.size(); ++i) {
-            const double part = std::min(by_cap[i].first, left / static_cast<double>(by_cap.size() - i));
-            left -= part;
-            by_cap[i].second->bytes += part * 1000 / 8 * std::chrono::duration<double>(time).count();
-            by_cap[i].second->kbps = part;
+        const auto parts = divide_max_min(1e8, claims);
+        for (std::size_t i = 0; i < sending.size(); ++i) {
+            sending[i]->bytes += parts[i] * 1000 / 8 * std::chrono::duration<double>(time).count();
+            sending[i]->kbps = parts[i];
         }
     }
     [[nodiscard]] double gbps(std::uint32_t queue_pair) const
