@@ -3,7 +3,9 @@
 // wrong leaf.
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <random>
+#include <set>
 #include <thread>
 
 #include <fcntl.h>
@@ -11,6 +13,7 @@
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <sys/eventfd.h>
+#include <sys/wait.h>
 
 #include "tests/nic_mlx5/figures.h"
 #include "tests/nic_mlx5/stranger.h"
@@ -231,6 +234,30 @@ TEST_F(AdoptionAttack, QueuePairsThatDoNotLast)
     expect_all_is_gone(daemon);
 }
 
+// How many of a process's descriptors are of files that another one has open too.
+std::size_t descriptors_shared(pid_t process, pid_t other)
+{
+    const auto links = [](pid_t pid) {
+        std::multiset<std::string> all;
+        for (const auto& each : std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", pid))) {
+            std::error_code closed;
+            all.insert(std::filesystem::read_symlink(each.path(), closed).string());
+        }
+        return all;
+    };
+    const auto theirs = links(other);
+    return static_cast<std::size_t>(
+        std::ranges::count_if(links(process), [&](const std::string& link) { return theirs.contains(link); }));
+}
+
+// Returns when each of its threads is stopped.
+void stop_all_threads(Daemon& daemon)
+{
+    daemon.process().signal(SIGSTOP);
+    siginfo_t stopped{};
+    must(waitid(P_PID, static_cast<id_t>(daemon.process().pid()), &stopped, WSTOPPED) == 0, "waitid");
+}
+
 // Who had the pid before was to be adopted; the daemon hears of that only when another program has pid and number.
 TEST_F(AdoptionAttack, APidThatIsUsedAgain)
 {
@@ -240,17 +267,27 @@ TEST_F(AdoptionAttack, APidThatIsUsedAgain)
         SCOPED_TRACE(was_adopted ? "adopted before" : "not adopted yet");
         auto first = std::make_unique<Stranger>(StrangerOptions{"stranger-rpc"});
         const pid_t pid = first->pid();
+        const std::size_t shared_before = descriptors_shared(daemon.process().pid(), pid);
         if (!was_adopted) {
-            daemon.process().signal(SIGSTOP);
+            stop_all_threads(daemon);
         }
         emulator(fmt::format("next-qp mlx5_0 {}", kNumber));
         first->make(IBV_QPT_RC, Towards::Bulk);
         if (was_adopted) {
             EXPECT_TRUE(comes_to(kNumber, kInBulk));
-            daemon.process().signal(SIGSTOP);
+            // While the daemon has a file of the program's open, the queue pair outlives the program.
+            ASSERT_TRUE(eventually([&] {
+                stop_all_threads(daemon);
+                const bool rests = descriptors_shared(daemon.process().pid(), pid) == shared_before;
+                if (!rests) {
+                    daemon.process().signal(SIGCONT);
+                }
+                return rests;
+            }));
         }
         first->kill();
         first.reset();
+        ASSERT_TRUE(eventually([&] { return !places(emulated_device()).contains(kNumber); }));
         std::this_thread::sleep_for(50ms);    // start times are told in hundredths of a second
         {
             Stranger second({"other", "mlx5_0", [pid] { become_process(pid); }});

@@ -138,6 +138,7 @@ std::size_t Daemon::sessions() const
 std::optional<int> Daemon::stop()
 {
     process_->signal(SIGTERM);
+    process_->signal(SIGCONT);    // a test that fails may have left it stopped
     return process_->wait();
 }
 
