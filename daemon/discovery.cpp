@@ -26,21 +26,6 @@ constexpr auto kIntervalWithoutEvents = std::chrono::seconds(1);
 // The daemon says that it is ready when devices that are there at its start are. Well below TimeoutStartSec=.
 constexpr auto kPatienceAtStart = std::chrono::seconds(10);
 
-std::optional<AttachMode> forced(AttachModeSetting setting)
-{
-    switch (setting) {
-    case AttachModeSetting::Automatic:
-        return std::nullopt;
-    case AttachModeSetting::Shared:
-        return AttachMode::Shared;
-    case AttachModeSetting::PerProcess:
-        return AttachMode::PerProcess;
-    case AttachModeSetting::None:
-        return AttachMode::None;
-    }
-    return std::nullopt;
-}
-
 }    // namespace
 
 Discovery::Discovery(Service& service, bus::EventLoop& loop, Handover& handover, std::filesystem::path state)
@@ -55,7 +40,7 @@ mlx5::BackendOptions Discovery::options() const
 {
     const Settings& settings = service_.in_force().settings();
     mlx5::BackendOptions options;
-    options.forced_mode = forced(settings.attach_mode);
+    options.forced_mode = settings.attach_mode;
     options.caps = settings.cap_mode;
     options.postpone_test = !service_.reloads().makes_elements();
     options.self_test.helper = {"/proc/self/exe", "self-test-client"};

@@ -209,8 +209,8 @@ api::Counters to_record(const CounterReading& reading)
 
 api::SelfTestStep to_record(const SelfTestStep& step)
 {
-    return {step.name,   step.passed,   static_cast<std::uint32_t>(step.sys_errno),
-            step.status, step.syndrome, step.remark};
+    return {step.name,   step.passed, static_cast<std::uint32_t>(step.sys_errno), step.status, step.syndrome,
+            step.remark, step.row};
 }
 
 void write(Writer& writer, const std::vector<DeviceAttribute>& attributes)

@@ -94,6 +94,8 @@ AttachVerdict attach_verdict(const AttachReport& attach, const ClassPromise& pro
 {
     switch (attach.mode) {
     case AttachMode::Shared:
+    case AttachMode::SharedLegacy:
+    case AttachMode::SharedNodes:
         return {};
     case AttachMode::PerProcess:
         return judge_per_process(attach.caps_now(), promise);

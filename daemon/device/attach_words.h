@@ -40,7 +40,7 @@ struct ClassPromise {
 
 struct AttachVerdict {
     bool held = true;     // all that the class promises, as far as the attach mode is concerned
-    std::string words;    // empty only in mode shared
+    std::string words;    // empty only where the tree holds between processes
 };
 
 [[nodiscard]] AttachVerdict attach_verdict(const AttachReport& attach, const ClassPromise& promise);

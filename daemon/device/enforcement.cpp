@@ -127,7 +127,7 @@ bool is_refusal(const Error& error)
 AttachVerdict attach_verdict(const DeviceFacts& facts, const ElementPath& class_path, std::optional<pid_t> pid,
                              std::optional<std::uint32_t> number)
 {
-    if (facts.attach.mode == AttachMode::Shared) {
+    if (shares_between_processes(facts.attach.mode)) {
         return {};
     }
     ClassPromise promise = facts.book.promise(class_path, pid);

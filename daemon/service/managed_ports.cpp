@@ -167,8 +167,8 @@ std::optional<PortWish> ManagedPorts::wish_for(const ManagedDevice& device, cons
     } else if (!info.link_speed.is_zero()) {
         wish.options.link_speed = info.link_speed;
     }
-    wish.options.division = device.attach_report().mode == AttachMode::Shared ? port_classes::Division::ByTree
-                                                                              : port_classes::Division::ByClasses;
+    wish.options.division = shares_between_processes(device.attach_report().mode) ? port_classes::Division::ByTree
+                                                                                  : port_classes::Division::ByClasses;
     wish.options.cnp_dscp = settings.cnp_dscp;
     DeviceNames names = names_of(info);
     if (names.link_speed.is_zero() && speed != speeds_.end()) {

@@ -43,7 +43,7 @@ Scene PolicyChanges::scene(Books books) const
                         : std::shared_ptr<const PlacementBook>(std::shared_ptr<void>(), &device->book());
         const AttachReport& attach = device->attach_report();
         now.devices.push_back({key, std::move(book), device->new_book(), device->info().link_speed,
-                               attach.mode == AttachMode::Shared, !attach.postponed, device->held_back()});
+                               shares_between_processes(attach.mode), !attach.postponed, device->held_back()});
         if (device->disabled()) {
             now.left_out.push_back({key, LeftOutDevice::Why::Disabled});
         }

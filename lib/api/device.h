@@ -80,6 +80,7 @@ struct SelfTestStep {
     std::uint8_t status = 0;
     std::uint32_t syndrome = 0;
     std::string remark{};
+    std::string row{};
 };
 
 template <>
@@ -92,6 +93,8 @@ struct Table<SelfTestStep> {
         key_unless_empty<&S::status>("status", "of the firmware's answer; absent: none, or 0"),
         key_unless_empty<&S::syndrome>("syndrome", "of the firmware's answer; absent: none, or 0"),
         key_unless_empty<&S::remark>("remark", "what it means"),
+        key_unless_empty<&S::row>("row", "[kind of leaf](hardware-checklist.md#the-matrix) that it is about; absent: "
+                                         "no cell of the matrix"),
     };
 };
 

@@ -57,6 +57,14 @@ std::string_view prm::name_of(std::uint64_t opcode)
         return "init2init-qp";
     case ModifySq:
         return "modify-sq";
+    case CreateSchedulingElement:
+        return "create-scheduling-element";
+    case DestroySchedulingElement:
+        return "destroy-scheduling-element";
+    case QuerySchedulingElement:
+        return "query-scheduling-element";
+    case ModifySchedulingElement:
+        return "modify-scheduling-element";
     case CreateGeneralObject:
         return "create-general-object";
     case ModifyGeneralObject:

@@ -52,6 +52,10 @@ enum Opcode : std::uint16_t {
     QueryQp = 0x50b,
     Init2Init = 0x50e,
     SetPpRateLimit = 0x780,
+    CreateSchedulingElement = 0x782,
+    DestroySchedulingElement = 0x783,
+    QuerySchedulingElement = 0x784,
+    ModifySchedulingElement = 0x785,
     QueryLag = 0x842,
     CreateSq = 0x904,
     ModifySq = 0x905,
@@ -116,20 +120,62 @@ constexpr Field kObjectId{64, 32};
 constexpr std::uint64_t kSchedulingElement = 0x26;
 constexpr std::size_t kObject = 128;
 constexpr std::size_t kObjectBytes = 16 + 128;
+// A scheduling element's context.
 namespace element {
-constexpr Field kModifySelect{0, 64};
-constexpr Field kHierarchy{64, 8};
-constexpr Field kType{256, 8};
-constexpr Field kTsarType{296, 8};
-constexpr Field kParent{320, 32};
-constexpr Field kBwShare{416, 32};
-constexpr Field kMaxAverageBw{448, 32};    // Mbit/s
+constexpr Field kType{0, 8};
+constexpr Field kTsarType{40, 8};
+constexpr Field kParent{64, 32};
+constexpr Field kBwShare{160, 32};
+constexpr Field kMaxAverageBw{192, 32};    // Mbit/s
 constexpr std::uint64_t kHierarchyNic = 3;
 constexpr std::uint64_t kTsar = 0;
 constexpr std::uint64_t kQueueGroup = 4;
 constexpr std::uint64_t kSelectBwShare = 1U << 0;
 constexpr std::uint64_t kSelectMaxAverageBw = 1U << 1;
 }    // namespace element
+// The commands on scheduling elements: those on general objects, and the older ones for nothing else.
+struct ElementCommands {
+    Opcode create, modify, query, destroy;
+    bool is_object;    // names kSchedulingElement in kObjectType
+    Field hierarchy;
+    Field select;        // which attributes MODIFY changes
+    Field id;            // in all but CREATE
+    Field created_id;    // in the answer to CREATE
+    std::size_t element;
+    std::size_t written_bytes;    // of CREATE and MODIFY
+    std::size_t named_bytes;      // of QUERY and DESTROY
+    std::size_t created_bytes;    // of the answer to CREATE
+    std::size_t read_bytes;       // of the answer to QUERY
+};
+inline constexpr ElementCommands kObjectCommands{
+    CreateGeneralObject, ModifyGeneralObject, QueryGeneralObject, DestroyGeneralObject, true,         {192, 8},
+    {128, 64},           kObjectId,           kObjectId,          kObject + 256,        kObjectBytes, kHeaderBytes,
+    kHeaderBytes,        kObjectBytes};
+inline constexpr ElementCommands kLegacyCommands{CreateSchedulingElement,
+                                                 ModifySchedulingElement,
+                                                 QuerySchedulingElement,
+                                                 DestroySchedulingElement,
+                                                 false,
+                                                 {64, 8},
+                                                 {160, 32},
+                                                 {96, 32},
+                                                 {128, 32},
+                                                 256,
+                                                 128,
+                                                 64,
+                                                 64,
+                                                 128};
+// Null: another command.
+[[nodiscard]] constexpr const ElementCommands* element_commands(std::uint64_t opcode)
+{
+    for (const auto* commands : {&kObjectCommands, &kLegacyCommands}) {
+        if (opcode == commands->create || opcode == commands->modify || opcode == commands->query ||
+            opcode == commands->destroy) {
+            return commands;
+        }
+    }
+    return nullptr;
+}
 
 // Commands on queue pairs.
 constexpr Field kQpn{72, 24};

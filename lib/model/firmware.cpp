@@ -33,16 +33,31 @@ Firmware::Firmware(const Capabilities& capabilities)
 {
 }
 
-void Firmware::set_isolate_queue_groups(bool isolate)
+std::string_view to_string(Isolation isolation)
 {
-    const std::lock_guard lock(mutex_);
-    options_.isolate_queue_groups = isolate;
+    switch (isolation) {
+    case Isolation::None:
+        return "shared";
+    case Isolation::All:
+        return "isolated";
+    case Isolation::Objects:
+        return "isolated-objects";
+    case Isolation::Attach:
+        return "isolated-attach";
+    }
+    return "shared";
 }
 
-bool Firmware::isolates_queue_groups() const
+void Firmware::set_isolation(Isolation isolation)
 {
     const std::lock_guard lock(mutex_);
-    return options_.isolate_queue_groups;
+    options_.isolation = isolation;
+}
+
+Isolation Firmware::isolation() const
+{
+    const std::lock_guard lock(mutex_);
+    return options_.isolation;
 }
 
 void Firmware::set_refuse_busy_leaf(bool refuse)
@@ -90,6 +105,7 @@ Answer<ObjectId> Firmware::create(const CreateCommand& command)
     record.context = command.context;
     record.kind = command.kind;
     record.parent = command.parent;
+    record.form = command.form;
     if ((command.fields.flags & kSchedulingShare) != 0) {
         record.share = command.fields.share;
     }
@@ -109,13 +125,13 @@ Answer<ObjectId> Firmware::create(const CreateCommand& command)
     return record.id;
 }
 
-Answer<void> Firmware::modify(ContextId context, ObjectId element, const SchedulingFields& fields)
+Answer<void> Firmware::modify(ContextId context, ObjectId element, const SchedulingFields& fields, ElementForm form)
 {
     if (auto refusal = admit(CommandKind::Modify)) {
         return tl::unexpected(std::move(*refusal));
     }
     const Change change(*this);
-    if (auto refusal = check_element(context, element)) {
+    if (auto refusal = check_element(context, element, form)) {
         return tl::unexpected(std::move(*refusal));
     }
     ElementRecord& record = elements_.at(element);
@@ -132,13 +148,13 @@ Answer<void> Firmware::modify(ContextId context, ObjectId element, const Schedul
     return {};
 }
 
-Answer<ElementRecord> Firmware::query(ContextId context, ObjectId element)
+Answer<ElementRecord> Firmware::query(ContextId context, ObjectId element, ElementForm form)
 {
     if (auto refusal = admit(CommandKind::Query)) {
         return tl::unexpected(std::move(*refusal));
     }
     const std::lock_guard lock(mutex_);
-    if (auto refusal = check_element(context, element)) {
+    if (auto refusal = check_element(context, element, form)) {
         return tl::unexpected(std::move(*refusal));
     }
     ElementRecord record = elements_.at(element);
@@ -148,13 +164,13 @@ Answer<ElementRecord> Firmware::query(ContextId context, ObjectId element)
     return record;
 }
 
-Answer<void> Firmware::destroy(ContextId context, ObjectId element)
+Answer<void> Firmware::destroy(ContextId context, ObjectId element, ElementForm form)
 {
     if (auto refusal = admit(CommandKind::Destroy)) {
         return tl::unexpected(std::move(*refusal));
     }
     const Change change(*this);
-    if (auto refusal = check_element(context, element)) {
+    if (auto refusal = check_element(context, element, form)) {
         return tl::unexpected(std::move(*refusal));
     }
     if (auto refusal = check_idle(element)) {

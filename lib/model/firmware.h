@@ -13,6 +13,7 @@
 // Thread-safe. Delays of ordered faults pass in the calling thread, without a lock held.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -20,6 +21,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/model/faults.h"
@@ -40,6 +42,21 @@ constexpr ContextId kHostContext{0};
 // Never open.
 constexpr ContextId kNoContext{0xffffffffU};
 
+// By which command an element was made: as a general object, which belongs to its context, or by the older
+// CREATE_SCHEDULING_ELEMENT, whose layout has no field for one.
+enum class ElementForm : std::uint8_t { Object, Legacy };
+
+// What firmware keeps apart between contexts. No source says.
+enum class Isolation : std::uint8_t {
+    None,       // a queue pair may use any leaf, an element any parent
+    All,        // both of its own context only
+    Objects,    // the same of general objects; legacy elements belong to nobody
+    Attach      // a queue pair: leaves of its own context only; an element: any parent
+};
+inline constexpr std::array kIsolations{Isolation::None, Isolation::All, Isolation::Objects, Isolation::Attach};
+// As the emulator's `set queue-groups` has it: "shared", "isolated", "isolated-objects", "isolated-attach".
+[[nodiscard]] std::string_view to_string(Isolation isolation);
+
 // Which fields of SchedulingFields count; the others are ignored.
 constexpr std::uint32_t kSchedulingShare = 1U << 0;
 constexpr std::uint32_t kSchedulingMaxRate = 1U << 1;
@@ -55,6 +72,7 @@ struct CreateCommand {
     ElementKind kind = ElementKind::Node;
     std::optional<ObjectId> parent;    // empty: a root
     SchedulingFields fields;
+    ElementForm form = ElementForm::Object;
 };
 
 // What a query answers, and more than a real device would tell (`level` and what it holds).
@@ -68,6 +86,7 @@ struct ElementRecord {
     std::uint32_t level = 1;    // the root is 1
     std::uint32_t children = 0;
     std::uint32_t queue_pairs = 0;    // attachments: a queue pair attached on both sides counts twice
+    ElementForm form = ElementForm::Object;
 
     friend bool operator==(const ElementRecord&, const ElementRecord&) = default;
 };
@@ -106,8 +125,7 @@ struct FirmwareOptions {
     // A command that names a queue pair nobody created finds one of the command's type in RTS, which vanishes when it
     // has neither leaf nor rate: clients without hardware need only a number.
     bool implicit_queue_pairs = true;
-    // No source says whether a queue pair may use a queue group of another context. True: it may not.
-    bool isolate_queue_groups = false;
+    Isolation isolation = Isolation::None;
     // Not documented either: a leaf with queue pairs refuses to be destroyed (true), or detaches them (false).
     bool refuse_busy_leaf = true;
     // What a query says of an element without a share, whose default no source names.
@@ -143,19 +161,21 @@ public:
     [[nodiscard]] const FirmwareOptions& options() const { return options_; }
     [[nodiscard]] Faults& faults() { return faults_; }
     // What no source says of a firmware may change while it runs; see FirmwareOptions.
-    void set_isolate_queue_groups(bool isolate);
-    [[nodiscard]] bool isolates_queue_groups() const;
+    void set_isolation(Isolation isolation);
+    [[nodiscard]] Isolation isolation() const;
     void set_refuse_busy_leaf(bool refuse);
     void set_default_share_reads_as(std::uint32_t share);
     // The id of the next element, if none has it or a higher one.
     void set_next_object(ObjectId next);
 
-    // ---- commands on elements; the context must be the one that made them ----
+    // ---- commands on elements; context and form must be those by which they were made ----
 
     [[nodiscard]] Answer<ObjectId> create(const CreateCommand& command);
-    [[nodiscard]] Answer<void> modify(ContextId context, ObjectId element, const SchedulingFields& fields);
-    [[nodiscard]] Answer<ElementRecord> query(ContextId context, ObjectId element);
-    [[nodiscard]] Answer<void> destroy(ContextId context, ObjectId element);
+    [[nodiscard]] Answer<void> modify(ContextId context, ObjectId element, const SchedulingFields& fields,
+                                      ElementForm form = ElementForm::Object);
+    [[nodiscard]] Answer<ElementRecord> query(ContextId context, ObjectId element,
+                                              ElementForm form = ElementForm::Object);
+    [[nodiscard]] Answer<void> destroy(ContextId context, ObjectId element, ElementForm form = ElementForm::Object);
 
     // ---- commands on queue pairs ----
 
@@ -216,7 +236,9 @@ private:
     [[nodiscard]] std::optional<Refusal> check_fields(const SchedulingFields& fields, bool root) const;
     [[nodiscard]] std::optional<Refusal> check_create(const CreateCommand& command) const;
     [[nodiscard]] std::optional<Refusal> check_limits(const CreateCommand& command, std::uint32_t level) const;
-    [[nodiscard]] std::optional<Refusal> check_element(ContextId context, ObjectId element) const;
+    [[nodiscard]] std::optional<Refusal> check_element(ContextId context, ObjectId element, ElementForm form) const;
+    [[nodiscard]] std::optional<Refusal> check_parent(const CreateCommand& command) const;
+    [[nodiscard]] bool is_kept_from(ContextId context, const ElementRecord& element) const;
     [[nodiscard]] std::optional<Refusal> check_idle(ObjectId element) const;
     [[nodiscard]] std::optional<Refusal> check_known(std::uint32_t number) const;
     [[nodiscard]] std::optional<Refusal> check_queue_pair(std::uint32_t number, QueuePairType type) const;

@@ -97,7 +97,7 @@ std::optional<Refusal> Firmware::check_create(const CreateCommand& command) cons
     }
     std::uint32_t level = 1;
     if (command.parent) {
-        if (auto refusal = check_element(command.context, *command.parent)) {
+        if (auto refusal = check_parent(command)) {
             refusal->message.insert(0, "parent: ");
             return refusal;
         }
@@ -138,7 +138,28 @@ std::optional<Refusal> Firmware::check_limits(const CreateCommand& command, std:
     return std::nullopt;
 }
 
-std::optional<Refusal> Firmware::check_element(ContextId context, ObjectId element) const
+bool Firmware::is_kept_from(ContextId context, const ElementRecord& element) const
+{
+    const bool belongs = options_.isolation != Isolation::None &&
+                         (options_.isolation != Isolation::Objects || element.form == ElementForm::Object);
+    return belongs && element.context != context;
+}
+
+std::optional<Refusal> Firmware::check_parent(const CreateCommand& command) const
+{
+    const auto found = elements_.find(*command.parent);
+    if (found == elements_.end()) {
+        return refuse(RefusalReason::NoSuchElement, "the device knows no element {} (any more)",
+                      number(*command.parent));
+    }
+    if (options_.isolation != Isolation::Attach && is_kept_from(command.context, found->second)) {
+        return refuse(RefusalReason::ForeignElement, "element {} belongs to another open device file",
+                      number(*command.parent));
+    }
+    return std::nullopt;
+}
+
+std::optional<Refusal> Firmware::check_element(ContextId context, ObjectId element, ElementForm form) const
 {
     if (auto refusal = check_context(context)) {
         return refusal;
@@ -149,6 +170,10 @@ std::optional<Refusal> Firmware::check_element(ContextId context, ObjectId eleme
     }
     if (found->second.context != context) {
         return refuse(RefusalReason::ForeignElement, "element {} belongs to another open device file", number(element));
+    }
+    if (found->second.form != form) {
+        return refuse(RefusalReason::NoSuchElement, "element {} was made by the other kind of command",
+                      number(element));
     }
     return std::nullopt;
 }
@@ -248,7 +273,7 @@ std::optional<Refusal> Firmware::check_group(const AttachCommand& command, Objec
     if (found == elements_.end()) {
         return refuse(RefusalReason::NoSuchElement, "the device knows no element {} (any more)", number(group));
     }
-    if (options_.isolate_queue_groups && found->second.context != command.context) {
+    if (is_kept_from(command.context, found->second)) {
         return refuse(RefusalReason::ForeignElement,
                       "leaf {} belongs to another open device file than queue pair {}, and the device keeps them apart",
                       number(group), command.queue_pair);

@@ -16,6 +16,7 @@
 #include <map>
 
 #include "lib/model/senders.h"
+#include "lib/tree/attach_mode.h"
 #include "lib/tree/element.h"
 
 namespace rdmaqos {

@@ -4,19 +4,6 @@
 
 namespace rdmaqos {
 
-std::string_view to_string(AttachMode mode)
-{
-    switch (mode) {
-    case AttachMode::Shared:
-        return "shared";
-    case AttachMode::PerProcess:
-        return "per-process";
-    case AttachMode::None:
-        return "none";
-    }
-    return "none";
-}
-
 Result<QueuePairSearch> Backend::find_queue_pairs(const std::shared_ptr<ClientFile>& /*file*/,
                                                   const std::vector<SoughtQueuePair>& /*sought*/,
                                                   const std::set<std::uint32_t>& /*known*/)

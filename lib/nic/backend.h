@@ -19,14 +19,11 @@
 #include "lib/base/net.h"
 #include "lib/base/result.h"
 #include "lib/base/units.h"
+#include "lib/tree/attach_mode.h"
 #include "lib/tree/capabilities.h"
 #include "lib/tree/element.h"
 
 namespace rdmaqos {
-
-// How queue pairs of other processes can be brought into this device's tree (docs/architecture.md).
-enum class AttachMode : std::uint8_t { Shared, PerProcess, None };
-[[nodiscard]] std::string_view to_string(AttachMode mode);
 
 // One port of one device. The key is node GUID + port: names can change.
 struct DeviceInfo {
@@ -72,6 +69,8 @@ struct SelfTestStep {
     std::uint8_t status = 0;       // of the firmware's answer; 0: none arrived
     std::uint32_t syndrome = 0;    // of the firmware's answer
     std::string remark;            // what it means
+    // Of a cell of the matrix: "shared leaf" (lib/nic_mlx5/self_test.h); empty: of none.
+    std::string row{};
 
     friend bool operator==(const SelfTestStep&, const SelfTestStep&) = default;
 };

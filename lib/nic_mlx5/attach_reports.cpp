@@ -37,7 +37,7 @@ AttachReport tested_report(const DeviceInfo& port, const Capabilities& can, cons
         return self_test(port, can, options.self_test);
     }
     AttachReport forced = forced_report(*options.forced_mode);
-    forced.steps = run_read_back(port, can);
+    forced.steps = run_read_back(port, can, *options.forced_mode);
     forced.unreadable = why_unreadable(forced.steps);
     return forced;
 }

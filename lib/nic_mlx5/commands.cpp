@@ -12,12 +12,16 @@ using namespace prm;
 constexpr std::size_t kPlaceBytes = 16 + 448;
 constexpr std::size_t kModifySqBytes = 0x110;
 
-Mailbox object_command(Opcode opcode, ObjectId id, std::size_t bytes)
+Mailbox element_command(const ElementCommands& by, Opcode opcode, ObjectId id, std::size_t bytes)
 {
     Mailbox command(bytes);
     set(command, kOpcode, opcode);
-    set(command, kObjectType, kSchedulingElement);
-    set(command, kObjectId, static_cast<std::uint32_t>(id));
+    if (by.is_object) {
+        set(command, kObjectType, kSchedulingElement);
+    } else {
+        set(command, by.hierarchy, element::kHierarchyNic);
+    }
+    set(command, by.id, static_cast<std::uint32_t>(id));
     return command;
 }
 
@@ -52,26 +56,30 @@ std::uint32_t power(std::span<const std::uint8_t> capabilities, Field field, std
 
 }    // namespace
 
-Mailbox create_element(ElementKind kind, ObjectId parent, const ElementAttributes& attributes)
+Mailbox create_element(ElementKind kind, ObjectId parent, const ElementAttributes& attributes,
+                       const ElementCommands& by)
 {
-    Mailbox command = object_command(CreateGeneralObject, kNoObject, kObjectBytes);
-    const auto put = [&](Field field, std::uint64_t value) { set(command, at(kObject, field), value); };
-    put(element::kHierarchy, element::kHierarchyNic);
+    Mailbox command = element_command(by, by.create, kNoObject, by.written_bytes);
+    const auto put = [&](Field field, std::uint64_t value) { set(command, at(by.element, field), value); };
     put(element::kType, type_of(kind));
     put(element::kParent, static_cast<std::uint32_t>(parent));
     put(element::kBwShare, attributes.share);
     put(element::kMaxAverageBw, mbps_of(attributes.max_rate));
-    put(element::kModifySelect, (attributes.share != 0 ? element::kSelectBwShare : 0) |
-                                    (attributes.max_rate ? element::kSelectMaxAverageBw : 0));
+    if (by.is_object) {
+        set(command, by.hierarchy, element::kHierarchyNic);
+        set(command, by.select,
+            (attributes.share != 0 ? element::kSelectBwShare : 0) |
+                (attributes.max_rate ? element::kSelectMaxAverageBw : 0));
+    }
     return command;
 }
 
-Mailbox modify_element(ElementKind kind, ObjectId element_id, const ElementChange& change)
+Mailbox modify_element(ElementKind kind, ObjectId element_id, const ElementChange& change, const ElementCommands& by)
 {
-    Mailbox command = object_command(ModifyGeneralObject, element_id, kObjectBytes);
-    const auto put = [&](Field field, std::uint64_t value) { set(command, at(kObject, field), value); };
+    Mailbox command = element_command(by, by.modify, element_id, by.written_bytes);
+    const auto put = [&](Field field, std::uint64_t value) { set(command, at(by.element, field), value); };
     std::uint64_t selected = 0;
-    put(element::kHierarchy, element::kHierarchyNic);
+    set(command, by.hierarchy, element::kHierarchyNic);
     put(element::kType, type_of(kind));
     if (change.share) {
         selected |= element::kSelectBwShare;
@@ -81,13 +89,13 @@ Mailbox modify_element(ElementKind kind, ObjectId element_id, const ElementChang
         selected |= element::kSelectMaxAverageBw;
         put(element::kMaxAverageBw, mbps_of(*change.max_rate));
     }
-    put(element::kModifySelect, selected);
+    set(command, by.select, selected);
     return command;
 }
 
-Mailbox query_element(ObjectId element_id)
+Mailbox query_element(ObjectId element_id, const ElementCommands& by)
 {
-    return object_command(QueryGeneralObject, element_id, kHeaderBytes);
+    return element_command(by, by.query, element_id, by.named_bytes);
 }
 
 Mailbox place_queue_pair(QueuePairState state, std::uint32_t queue_pair, ObjectId requester, ObjectId responder)
@@ -131,9 +139,9 @@ Mailbox query_capabilities(std::uint64_t type)
     return command;
 }
 
-ElementAnswer decode_element(std::span<const std::uint8_t> answer)
+ElementAnswer decode_element(std::span<const std::uint8_t> answer, const ElementCommands& by)
 {
-    const auto value = [&](Field field) { return get(answer, at(kObject, field)); };
+    const auto value = [&](Field field) { return get(answer, at(by.element, field)); };
     ElementAnswer element;
     element.kind = value(element::kType) == element::kQueueGroup ? ElementKind::Leaf : ElementKind::Node;
     element.parent = ObjectId{static_cast<std::uint32_t>(value(element::kParent))};

@@ -25,13 +25,17 @@ struct LeafIds {
     friend bool operator==(const LeafIds&, const LeafIds&) = default;
 };
 
-// Room for the answer of a command that says no more than that it worked, and of the queries.
+// Room for the answer of a command that says no more than that it worked.
 constexpr std::size_t kAnswerBytes = prm::kHeaderBytes;
-constexpr std::size_t kQueryElementBytes = prm::kObjectBytes;
 
-[[nodiscard]] Mailbox create_element(ElementKind kind, ObjectId parent, const ElementAttributes& attributes);
-[[nodiscard]] Mailbox modify_element(ElementKind kind, ObjectId element, const ElementChange& change);
-[[nodiscard]] Mailbox query_element(ObjectId element);
+// `by`: which of the two kinds of commands, that which made the element.
+using ElementCommands = prm::ElementCommands;
+using prm::kObjectCommands;
+[[nodiscard]] Mailbox create_element(ElementKind kind, ObjectId parent, const ElementAttributes& attributes,
+                                     const ElementCommands& by = kObjectCommands);
+[[nodiscard]] Mailbox modify_element(ElementKind kind, ObjectId element, const ElementChange& change,
+                                     const ElementCommands& by = kObjectCommands);
+[[nodiscard]] Mailbox query_element(ObjectId element, const ElementCommands& by = kObjectCommands);
 
 // `state`: the one the queue pair is in, INIT or RTS. kNoObject takes it out of its leaf on that side.
 [[nodiscard]] Mailbox place_queue_pair(QueuePairState state, std::uint32_t queue_pair, ObjectId requester,
@@ -55,7 +59,8 @@ struct ElementAnswer {
 
     friend bool operator==(const ElementAnswer&, const ElementAnswer&) = default;
 };
-[[nodiscard]] ElementAnswer decode_element(std::span<const std::uint8_t> answer);
+[[nodiscard]] ElementAnswer decode_element(std::span<const std::uint8_t> answer,
+                                           const ElementCommands& by = kObjectCommands);
 
 struct QueuePairAnswer {
     std::optional<QueuePairState> state;    // empty: one that verbs do not know

@@ -1,6 +1,6 @@
-// Where a device's scheduling elements are: one tree in the daemon's own context (SharedTree), or a copy of what is
-// needed in the context of each client (MirroredTree). Which of them works is for the self-test to find out
-// (self_test.h).
+// Where a device's scheduling elements are: one tree in the daemon's own context (SharedTree), its nodes there and a
+// leaf in the context of each client (SharedNodesTree), or a copy of what is needed in each client's (MirroredTree).
+// Which of them works is for the self-test to find out (self_test.h).
 //
 // Thread: the device's worker.
 #pragma once
@@ -46,10 +46,10 @@ public:
     virtual void not_placed(const std::shared_ptr<ClientFile>& file) = 0;
 };
 
-// `file`: where a shared tree is. The mirrors of the other are in programs' files.
+// `file`: where a shared tree is, or shared nodes are. Mirrors are in programs' files.
 [[nodiscard]] inline Lifeline lifeline_of(AttachMode mode, int file)
 {
-    return {mode != AttachMode::None, mode == AttachMode::Shared ? file : -1};
+    return {mode != AttachMode::None, shares_between_processes(mode) ? file : -1};
 }
 
 // Whether the device is asked for the state of an element, or what was written is believed (AttachReport::unreadable).
@@ -57,7 +57,12 @@ enum class Reads : std::uint8_t { Device, Written };
 
 // `fd` is the daemon's own file, or one that an earlier daemon left, and must outlive the tree. `advertised` only words
 // an error.
-[[nodiscard]] std::unique_ptr<ElementTree> make_shared_tree(int fd, Reads reads, const Capabilities& advertised);
+[[nodiscard]] std::unique_ptr<ElementTree> make_shared_tree(int fd, const ElementCommands& by, Reads reads,
+                                                            const Capabilities& advertised);
+// What the firmware calls an element of a shared tree.
+[[nodiscard]] ObjectId id_of_shared(ElementHandle element);
+
+[[nodiscard]] std::unique_ptr<ElementTree> make_shared_nodes_tree(int fd, Reads reads, const Capabilities& advertised);
 
 // Its elements exist on the device only while a client has queue pairs in or below them.
 [[nodiscard]] std::unique_ptr<ElementTree> make_mirrored_tree(CapMode caps, Reads reads,

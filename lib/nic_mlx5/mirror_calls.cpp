@@ -7,12 +7,12 @@
 namespace rdmaqos::mlx5 {
 namespace {
 
-Answer<Mailbox> query(int fd, const Mirror& mirror)
+Answer<ElementAnswer> query(int fd, const Mirror& mirror)
 {
-    return devx_query(fd, mirror.handle, query_element(mirror.id), kQueryElementBytes);
+    return read_element(fd, {mirror.handle, static_cast<std::uint32_t>(mirror.id)});
 }
 
-bool says_missing(const Answer<Mailbox>& answer)
+bool says_missing(const Answer<ElementAnswer>& answer)
 {
     return !answer && explain(Command::QueryElement, answer.error()).sys_errno == ENOENT;
 }
@@ -65,10 +65,11 @@ bool destroy_mirror(int fd, const Mirror& mirror, ElementKind kind, const Elemen
     return says_missing(query(fd, mirror)) && !takes_change(fd, mirror, kind, planned);
 }
 
-bool takes_change(int fd, const Mirror& mirror, ElementKind kind, const ElementAttributes& planned)
+bool takes_change(int fd, const Mirror& mirror, ElementKind kind, const ElementAttributes& planned,
+                  const ElementCommands& by)
 {
     const ElementChange change{planned.share, planned.max_rate};
-    return devx_modify(fd, mirror.handle, modify_element(kind, mirror.id, change)).has_value();
+    return devx_modify(fd, mirror.handle, modify_element(kind, mirror.id, change, by)).has_value();
 }
 
 bool is_lost(int fd, const Mirror& mirror, const Failure& said, ElementKind kind, const ElementAttributes& planned)
@@ -80,7 +81,7 @@ bool is_lost(int fd, const Mirror& mirror, const Failure& said, ElementKind kind
 void correct(int fd, const Mirror& mirror, ElementKind kind, const ElementAttributes& planned)
 {
     const auto answer = query(fd, mirror);
-    if (answer && decode_element(*answer).attributes != planned) {
+    if (answer && answer->attributes != planned) {
         static_cast<void>(
             devx_modify(fd, mirror.handle, modify_element(kind, mirror.id, {planned.share, planned.max_rate})));
     }

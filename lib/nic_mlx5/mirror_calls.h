@@ -25,7 +25,8 @@ void forget_missing(MirroredFile& known, int fd, const NoteKeeper& keeper);
 [[nodiscard]] bool destroy_mirror(int fd, const Mirror& mirror, ElementKind kind, const ElementAttributes& planned);
 // A second opinion where a query says that an element is not there, since one answer is no proof: whether it takes what
 // it should have, which changes nothing of what has that.
-[[nodiscard]] bool takes_change(int fd, const Mirror& mirror, ElementKind kind, const ElementAttributes& planned);
+[[nodiscard]] bool takes_change(int fd, const Mirror& mirror, ElementKind kind, const ElementAttributes& planned,
+                                const ElementCommands& by = kObjectCommands);
 // By the firmware's own word, in an answer to a query: a handle that is not there was destroyed by its owner, who may
 // do so, and whose doing must not move the queue pairs of others.
 [[nodiscard]] bool is_lost(int fd, const Mirror& mirror, const Failure& said, ElementKind kind,

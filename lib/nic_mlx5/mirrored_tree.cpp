@@ -16,6 +16,9 @@
 //
 // A later daemon finds what is in a file by notes (mirror_notes.h), when its owner names a queue pair again.
 //
+// In mode shared-nodes, an element is only a leaf here, whose mirrors are below a node of the daemon's
+// (shared_nodes_tree.cpp).
+//
 // A mirror that the firmware has lost makes its element one that is not there (any more): the next one to ask for it
 // makes another and moves the queue pairs of all files. The record of the lost one stays until its other mirrors are
 // gone.
@@ -36,6 +39,7 @@
 #include "lib/nic_mlx5/errors.h"
 #include "lib/nic_mlx5/mirror_calls.h"
 #include "lib/nic_mlx5/mirror_notes.h"
+#include "lib/nic_mlx5/own_leaves.h"
 #include "lib/nic_mlx5/uverbs.h"
 
 namespace rdmaqos::mlx5 {
@@ -60,11 +64,12 @@ struct Record {
     ElementKind kind = ElementKind::Node;
     std::optional<ElementHandle> parent;
     ElementAttributes attributes;
+    ObjectId below = kNoObject;    // of an own leaf: the node in the daemon's file
     std::uint32_t children = 0;
     bool lost = false;    // in some file
 };
 
-class MirroredTree final : public ElementTree {
+class MirroredTree final : public OwnLeaves {
 public:
     MirroredTree(CapMode caps, Reads reads, const Capabilities& advertised)
         : caps_(caps), reads_(reads), advertised_(advertised)
@@ -84,6 +89,11 @@ public:
     void not_placed(const std::shared_ptr<ClientFile>& file) override;
     Result<void> cap_copy(const std::shared_ptr<ClientFile>& file, ElementHandle leaf,
                           std::optional<Bandwidth> cap) override;
+    void add_leaf(ElementHandle leaf, ObjectId below) override
+    {
+        records_.insert_or_assign(leaf, Record{ElementKind::Leaf, std::nullopt, {}, below});
+    }
+    void forget_leaf(ElementHandle leaf) override { records_.erase(leaf); }
 
 private:
     // Not of what is lost, nor of what is below it.
@@ -290,10 +300,10 @@ Result<ElementState> MirroredTree::query(ElementHandle element)
             continue;
         }
         const ElementAttributes expected = attributes_of(tree, element, mirrors);
-        std::optional<Answer<Mailbox>> answer;
+        std::optional<Answer<ElementAnswer>> answer;
         bool lost = false;
         with_descriptor(tree, [&](int fd) {
-            answer = devx_query(fd, found->second.handle, query_element(found->second.id), kQueryElementBytes);
+            answer = read_element(fd, {found->second.handle, static_cast<std::uint32_t>(found->second.id)});
             lost = !*answer && is_lost(fd, found->second, answer->error(), record->kind, expected);
         });
         if (lost) {
@@ -303,7 +313,7 @@ Result<ElementState> MirroredTree::query(ElementHandle element)
         if (!answer || !*answer) {
             continue;    // its owner is going, or destroyed it; nothing to repair in anybody else's
         }
-        if (const auto real = decode_element(**answer).attributes; real != expected) {
+        if (const auto real = (*answer)->attributes; real != expected) {
             state.attributes = real;
             break;
         }
@@ -366,7 +376,7 @@ Result<ObjectId> MirroredTree::mirror(FileTree& tree, int fd, ElementHandle elem
     if (const auto known = tree.mirrors.find(element); known != tree.mirrors.end()) {
         return known->second.id;
     }
-    ObjectId parent = kNoObject;
+    ObjectId parent = record->below;
     if (record->parent) {
         auto made = mirror(tree, fd, *record->parent);
         if (!made) {
@@ -382,12 +392,13 @@ Result<ObjectId> MirroredTree::mirror(FileTree& tree, int fd, ElementHandle elem
             static_cast<void>(query(*record->parent));
         }
         // Of the parameters of a root a device can refuse only that there is one already.
-        has_other_root_ = !record->parent && created.error().status == kParameterRefused;
+        has_other_root_ = parent == kNoObject && created.error().status == kParameterRefused;
         return fail(explain(Command::CreateElement, created.error())
                         .with_context(has_other_root_
                                           ? std::string(kLeftBehind)
-                                          : fmt::format("in the process's own tree (attach mode per-process; the "
-                                                        "device has {} leaves for all processes together)",
+                                          : fmt::format("in the process's own file (attach mode {}; the device has {} "
+                                                        "leaves for all processes together)",
+                                                        record->below == kNoObject ? "per-process" : "shared-nodes",
                                                         advertised_.max_leaves)));
     }
     tree.add(element, {created->handle, ObjectId{created->id}}, keeper_);
@@ -660,6 +671,11 @@ void MirroredTree::forget_closed()
 std::unique_ptr<ElementTree> make_mirrored_tree(CapMode caps, Reads reads, const Capabilities& advertised)
 {
     return std::make_unique<MirroredTree>(caps, reads, advertised);
+}
+
+std::unique_ptr<OwnLeaves> make_own_leaves(Reads reads, const Capabilities& advertised)
+{
+    return std::make_unique<MirroredTree>(CapMode::Whole, reads, advertised);
 }
 
 }    // namespace rdmaqos::mlx5

@@ -159,8 +159,18 @@ std::unique_ptr<ElementTree> make_tree(const AttachReport& attach, int fd, CapMo
                                        const Capabilities& capabilities)
 {
     const Reads reads = attach.unreadable.empty() ? Reads::Device : Reads::Written;
-    return attach.mode == AttachMode::PerProcess ? make_mirrored_tree(caps, reads, capabilities)
-                                                 : make_shared_tree(fd, reads, capabilities);
+    switch (attach.mode) {
+    case AttachMode::PerProcess:
+        return make_mirrored_tree(caps, reads, capabilities);
+    case AttachMode::SharedNodes:
+        return make_shared_nodes_tree(fd, reads, capabilities);
+    case AttachMode::SharedLegacy:
+        return make_shared_tree(fd, prm::kLegacyCommands, reads, capabilities);
+    case AttachMode::Shared:
+    case AttachMode::None:
+        break;
+    }
+    return make_shared_tree(fd, prm::kObjectCommands, reads, capabilities);
 }
 
 Mlx5Backend::Mlx5Backend(Context context, DeviceInfo info, Capabilities advertised, BackendOptions options,
@@ -198,6 +208,9 @@ void Mlx5Backend::take(AttachReport attach)
     if (attach_.mode == AttachMode::None) {
         capabilities_ = {};
         capabilities_.pacing = advertised_.pacing;
+    }
+    if (attach_.mode == AttachMode::SharedNodes && capabilities_.max_depth > 1) {
+        --capabilities_.max_depth;    // below each leaf that is planned, those of processes
     }
     tree_ = make_tree(attach_, file_of_elements(), options_.caps, capabilities_);
     tree_->set_note_keeper(keeper_);

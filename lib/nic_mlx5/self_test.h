@@ -2,16 +2,18 @@
 // out on the device itself:
 //
 //     this process                                  helper process (no capabilities)
-//     root, leaf in a context of its own
-//     more elements, read back                      queue pair in a context of its own, to INIT
-//     attach, detach by the helper's descriptor  <── descriptor, handle, number
-//                                               ──▶ to RTS (connected to itself)
+//     leaves of each row, in contexts of its own    queue pair in a context of its own, to INIT
+//     and, by the helper's descriptor, in that   <── descriptor, handle, number
+//     change, read back
+//     attach, detach, for each leaf
+//                                               ──▶ to RTR, then to RTS (connected to itself)
 //     attach, detach again
 //                                               ──▶ another queue pair, by DEVX
-//     attach, detach that; destroy the leaf while the first is in it
-//     if that was refused: root, leaf in the helper's context, attach there
+//     of the best row that works: attach, detach that; destroy the leaf while the first is in it
+//     more elements, read back
 //
-// The answer depends on card, firmware and kernel, and is kept for them.
+// A row is a kind of leaf, a step of it a cell of the matrix: what the firmware allows with such a leaf. The answer
+// depends on card, firmware and kernel, and is kept for them.
 #pragma once
 
 #include <array>
@@ -42,8 +44,8 @@ struct SelfTestOptions {
 // run_self_test(), logged and kept.
 [[nodiscard]] AttachReport self_test(const DeviceInfo& port, const Capabilities& can, const SelfTestOptions& options);
 
-// Only the steps that read elements back; quick, and without a helper.
-[[nodiscard]] std::vector<SelfTestStep> run_read_back(const DeviceInfo& port, const Capabilities& can);
+// Only the steps that read elements back, as they are made in this mode; quick, and without a helper.
+[[nodiscard]] std::vector<SelfTestStep> run_read_back(const DeviceInfo& port, const Capabilities& can, AttachMode mode);
 
 // The mode that follows from the steps, with its reason. Pure.
 [[nodiscard]] AttachReport judge(std::vector<SelfTestStep> steps);
@@ -57,7 +59,16 @@ struct SelfTestOptions {
 // busy or dead device, no memory) other than a queue pair that could not be made by DEVX. Only then is it kept. Pure.
 [[nodiscard]] bool is_final(const AttachReport& report);
 
-// The names of the steps that judge() looks at.
+// Kinds of leaves, the best first.
+namespace row {
+constexpr const char* kSharedLeaf = "shared leaf";                  // the daemon's, made as a general object
+constexpr const char* kSharedLegacy = "shared leaf, legacy";        // the same, by CREATE_SCHEDULING_ELEMENT
+constexpr const char* kSharedNode = "shared node";                  // in the process's file, below the daemon's root
+constexpr const char* kSharedNodeLegacy = "shared node, legacy";    // the same by the older commands
+constexpr const char* kOwnTree = "own tree";                        // root and leaf in the process's file
+}    // namespace row
+
+// The names of the steps that judge() looks at, and of those of a row.
 namespace step {
 constexpr const char* kElements = "create elements";
 constexpr const char* kMoreElements = "create more elements";
@@ -69,6 +80,12 @@ constexpr const char* kReadOddCap = "read back a cap that is no round number";
 constexpr const char* kReadChange = "read back a change";
 inline constexpr std::array kReadBack{kReadNode, kReadLeaf, kReadShare, kReadCap, kReadOddCap, kReadChange};
 constexpr const char* kHelper = "queue pair of another process";
+constexpr const char* kChange = "change";
+constexpr const char* kRead = "read back";
+constexpr const char* kDestroy = "destroy";
+constexpr const char* kReadyToReceive = "queue pair to RTR";
+constexpr const char* kAttachRtr = "attach in RTR";
+constexpr const char* kDetachRtr = "detach in RTR";
 constexpr const char* kAttachInit = "attach in INIT";
 constexpr const char* kDetachInit = "detach in INIT";
 constexpr const char* kReadyToSend = "queue pair to RTS";
@@ -78,8 +95,6 @@ constexpr const char* kDevxQueuePair = "queue pair made by DEVX";
 constexpr const char* kAttachDevx = "attach the one made by DEVX";
 constexpr const char* kDetachDevx = "detach the one made by DEVX";
 constexpr const char* kBusyLeaf = "busy leaf refuses to be destroyed";
-constexpr const char* kForeignElements = "create elements in its context";
-constexpr const char* kAttachForeign = "attach to a leaf of its context";
 }    // namespace step
 
 // What the helper does; its exit status.

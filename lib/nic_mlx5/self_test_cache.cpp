@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMostBytes = 65536;
-constexpr int kVersion = 3;    // of the file; a step that means something else now wants another number
+constexpr int kVersion = 4;    // of the file; a step that means something else now wants another number
 
 std::filesystem::path path_of(const std::filesystem::path& folder, std::string key)
 {
@@ -30,12 +30,8 @@ std::filesystem::path path_of(const std::filesystem::path& folder, std::string k
 
 std::optional<AttachMode> mode_of(const std::string& text)
 {
-    for (const auto mode : {AttachMode::Shared, AttachMode::PerProcess, AttachMode::None}) {
-        if (to_string(mode) == text) {
-            return mode;
-        }
-    }
-    return std::nullopt;
+    const auto* const found = std::ranges::find(kAttachModes, text, [](AttachMode mode) { return to_string(mode); });
+    return found == kAttachModes.end() ? std::nullopt : std::optional(*found);
 }
 
 // A number that its field holds; the conversions of the library cut off what it does not.
@@ -67,8 +63,8 @@ std::optional<AttachReport> parse(const std::string& text, const std::string& ke
         for (const auto& each : json.at("steps")) {
             report.steps.push_back({each.at("name").get<std::string>(), each.at("passed").get<bool>(),
                                     number_of<int>(each.at("errno")), number_of<std::uint8_t>(each.at("status")),
-                                    number_of<std::uint32_t>(each.at("syndrome")),
-                                    each.at("remark").get<std::string>()});
+                                    number_of<std::uint32_t>(each.at("syndrome")), each.at("remark").get<std::string>(),
+                                    each.at("row").get<std::string>()});
         }
         report.unreadable = why_unreadable(report.steps);
         report.devx_refused = why_devx_refused(report.steps);
@@ -128,7 +124,8 @@ Result<void> save_self_test(const std::filesystem::path& folder, const std::stri
                                  {"errno", each.sys_errno},
                                  {"status", each.status},
                                  {"syndrome", each.syndrome},
-                                 {"remark", each.remark}});
+                                 {"remark", each.remark},
+                                 {"row", each.row}});
     }
     std::error_code error;
     std::filesystem::create_directories(folder, error);

@@ -75,7 +75,7 @@ int make(Objects& objects, const std::string& device, std::uint8_t port)
 }
 
 // Connected to itself: nothing is ever sent.
-int to_rts(const Objects& objects, std::uint8_t port)
+int to_rtr(const Objects& objects, std::uint8_t port)
 {
     ibv_port_attr own{};
     if (const int error = ibv_query_port(objects.context.get(), port, &own); error != 0) {
@@ -95,13 +95,14 @@ int to_rts(const Objects& objects, std::uint8_t port)
             return errno;
         }
     }
-    if (const int error = ibv_modify_qp(objects.qp, &attributes,
-                                        IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                                            IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-        error != 0) {
-        return error;
-    }
-    attributes = {};
+    return ibv_modify_qp(objects.qp, &attributes,
+                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+}
+
+int to_rts(const Objects& objects)
+{
+    ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_RTS;
     attributes.timeout = 14;
     attributes.retry_cnt = 7;
@@ -160,9 +161,19 @@ int self_test_client(const std::string& device, std::uint32_t port, int socket)
     const auto number = static_cast<std::uint8_t>(port);
     bool answered = true;
     while (answered && recv(socket, &request, sizeof(request), 0) == sizeof(request)) {
-        answered = request == HelperRequest::ReadyToSend ? answer(socket, std::int32_t{to_rts(objects, number)})
-                   : request == HelperRequest::MakeDevx  ? answer(socket, make_devx(objects, number))
-                                                         : false;
+        switch (request) {
+        case HelperRequest::ReadyToReceive:
+            answered = answer(socket, std::int32_t{to_rtr(objects, number)});
+            break;
+        case HelperRequest::ReadyToSend:
+            answered = answer(socket, std::int32_t{to_rts(objects)});
+            break;
+        case HelperRequest::MakeDevx:
+            answered = answer(socket, make_devx(objects, number));
+            break;
+        default:
+            answered = false;
+        }
     }
     return answered ? 0 : 1;
 }

@@ -12,8 +12,9 @@ struct HelperHello {
     std::uint32_t number = 0;
 };
 
-// The first is answered by an errno (std::int32_t), the second by a HelperDevx. The helper ends when the socket closes.
-enum class HelperRequest : std::uint32_t { ReadyToSend = 1, MakeDevx = 2 };
+// The first two are answered by an errno (std::int32_t), the last by a HelperDevx. The helper ends when the socket
+// closes.
+enum class HelperRequest : std::uint32_t { ReadyToReceive = 1, ReadyToSend = 2, MakeDevx = 3 };
 
 // A queue pair in INIT that the helper has made by DEVX, or how that failed.
 struct HelperDevx {

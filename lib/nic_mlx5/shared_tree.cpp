@@ -33,7 +33,10 @@ Created created_by(ElementHandle element)
 
 class SharedTree final : public ElementTree {
 public:
-    SharedTree(int fd, Reads reads, const Capabilities& advertised) : fd_(fd), reads_(reads), advertised_(advertised) {}
+    SharedTree(int fd, const ElementCommands& by, Reads reads, const Capabilities& advertised)
+        : fd_(fd), by_(by), reads_(reads), advertised_(advertised)
+    {
+    }
 
     Result<ElementHandle> create(const ElementRequest& request) override;
     Result<void> modify(ElementHandle element, const ElementChange& change) override;
@@ -63,7 +66,8 @@ private:
     void add(ElementHandle element, ElementState written);
     void forget(ElementHandle element);
 
-    int fd_;
+    const int fd_;
+    const ElementCommands& by_;
     const Reads reads_;
     const Capabilities advertised_;
     std::unordered_map<ElementHandle, Object> objects_;
@@ -182,7 +186,7 @@ Result<ElementHandle> SharedTree::create(const ElementRequest& request)
         const auto found = TRY(find(*request.parent));
         parent = found->id;
     }
-    const auto created = make_element(fd_, request.kind, parent, request.attributes);
+    const auto created = make_element(fd_, request.kind, parent, request.attributes, by_);
     if (!created) {
         return fail(no_room(explain(Command::CreateElement, created.error()), request.kind));
     }
@@ -195,7 +199,7 @@ Result<void> SharedTree::modify(ElementHandle element, const ElementChange& chan
 {
     const auto found = TRY(find(element));
     Object& object = *found;
-    const auto answer = devx_modify(fd_, object.handle, modify_element(object.written.kind, object.id, change));
+    const auto answer = devx_modify(fd_, object.handle, modify_element(object.written.kind, object.id, change, by_));
     if (!answer) {
         return fail(explain(Command::ModifyElement, answer.error()));
     }
@@ -209,22 +213,21 @@ Result<ElementState> SharedTree::query(ElementHandle element)
     if (reads_ == Reads::Written) {
         return found->written;
     }
-    const auto answer = devx_query(fd_, found->handle, query_element(found->id), kQueryElementBytes);
+    const auto answer = read_element(fd_, created_by(element), by_);
     if (!answer) {
         const Object& object = *found;
         Error error = explain(Command::QueryElement, answer.error());
         if ((error.sys_errno == ENOENT || error.code == ErrorCode::InvalidArgument) &&
-            takes_change(fd_, {object.handle, object.id}, object.written.kind, object.written.attributes)) {
+            takes_change(fd_, {object.handle, object.id}, object.written.kind, object.written.attributes, by_)) {
             return fail(Error{ErrorCode::DeviceFailed, EIO, "it takes changes, but: " + error.message});
         }
         return fail(std::move(error));
     }
-    const ElementAnswer decoded = decode_element(*answer);
-    ElementState state{decoded.kind, std::nullopt, decoded.attributes};
-    if (decoded.parent != kNoObject) {
-        const auto parent = by_id_.find(decoded.parent);
+    ElementState state{answer->kind, std::nullopt, answer->attributes};
+    if (answer->parent != kNoObject) {
+        const auto parent = by_id_.find(answer->parent);
         state.parent = parent != by_id_.end() ? parent->second
-                                              : ElementHandle{static_cast<std::uint32_t>(decoded.parent)};
+                                              : ElementHandle{static_cast<std::uint32_t>(answer->parent)};
     }
     return state;
 }
@@ -265,9 +268,15 @@ Result<LeafIds> SharedTree::leaves_for(const std::shared_ptr<ClientFile>& /*file
 
 }    // namespace
 
-std::unique_ptr<ElementTree> make_shared_tree(int fd, Reads reads, const Capabilities& advertised)
+ObjectId id_of_shared(ElementHandle element)
 {
-    return std::make_unique<SharedTree>(fd, reads, advertised);
+    return ObjectId{created_by(element).id};
+}
+
+std::unique_ptr<ElementTree> make_shared_tree(int fd, const ElementCommands& by, Reads reads,
+                                              const Capabilities& advertised)
+{
+    return std::make_unique<SharedTree>(fd, by, reads, advertised);
 }
 
 }    // namespace rdmaqos::mlx5

@@ -102,9 +102,9 @@ bool is_attached(int fd)
     return error == 0 || !is_gone({error, 0, 0});
 }
 
-Answer<Created> devx_create(int fd, const Mailbox& command)
+Answer<Created> devx_create(int fd, const Mailbox& command, const ElementCommands& by)
 {
-    Mailbox answer(prm::kHeaderBytes);
+    Mailbox answer(by.created_bytes);
     Ioctl call(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_CREATE);
     call.handle(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE)
         .in(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN, command)
@@ -113,13 +113,23 @@ Answer<Created> devx_create(int fd, const Mailbox& command)
         return failed(error, answer);
     }
     return Created{static_cast<std::uint32_t>(call.value(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE)),
-                   static_cast<std::uint32_t>(get(answer, prm::kObjectId))};
+                   static_cast<std::uint32_t>(get(answer, by.created_id))};
 }
 
-Answer<Created> make_element(int fd, ElementKind kind, ObjectId parent, const ElementAttributes& attributes)
+Answer<ElementAnswer> read_element(int fd, const Created& element, const ElementCommands& by)
+{
+    const auto answer = devx_query(fd, element.handle, query_element(ObjectId{element.id}, by), by.read_bytes);
+    if (!answer) {
+        return tl::unexpected(answer.error());
+    }
+    return decode_element(*answer, by);
+}
+
+Answer<Created> make_element(int fd, ElementKind kind, ObjectId parent, const ElementAttributes& attributes,
+                             const ElementCommands& by)
 {
     constexpr std::uint32_t kHighestLeaf = 0xffff;
-    auto created = devx_create(fd, create_element(kind, parent, attributes));
+    auto created = devx_create(fd, create_element(kind, parent, attributes, by), by);
     if (created && kind == ElementKind::Leaf && created->id > kHighestLeaf) {
         static_cast<void>(devx_destroy(fd, created->handle));
         return tl::unexpected(Failure{EOVERFLOW, 0, 0});

@@ -47,10 +47,14 @@ struct Created {
 [[nodiscard]] bool answers(int fd);
 // Whether the device that the file was opened of is still there, by the kernel's word alone: its firmware is not asked.
 [[nodiscard]] bool is_attached(int fd);
-[[nodiscard]] Answer<Created> devx_create(int fd, const Mailbox& command);
+// The id is that of a general object or of a queue pair, or of an element that another command makes.
+[[nodiscard]] Answer<Created> devx_create(int fd, const Mailbox& command, const ElementCommands& by = kObjectCommands);
 // A scheduling element. EOVERFLOW: a leaf whose id is above 16 bits, all that MODIFY_SQ has room for; it is destroyed.
 [[nodiscard]] Answer<Created> make_element(int fd, ElementKind kind, ObjectId parent,
-                                           const ElementAttributes& attributes);
+                                           const ElementAttributes& attributes,
+                                           const ElementCommands& by = kObjectCommands);
+[[nodiscard]] Answer<ElementAnswer> read_element(int fd, const Created& element,
+                                                 const ElementCommands& by = kObjectCommands);
 [[nodiscard]] Answer<void> devx_modify(int fd, std::uint32_t handle, const Mailbox& command);
 [[nodiscard]] Answer<Mailbox> devx_query(int fd, std::uint32_t handle, const Mailbox& command,
                                          std::size_t answer_bytes);

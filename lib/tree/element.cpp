@@ -36,19 +36,6 @@ std::string_view ElementPath::name() const
     return text.substr(text.rfind('/') + 1);
 }
 
-std::string_view to_string(CapMode mode)
-{
-    switch (mode) {
-    case CapMode::Whole:
-        return "whole";
-    case CapMode::Divide:
-        return "divide";
-    case CapMode::Adaptive:
-        return "adaptive";
-    }
-    return "";
-}
-
 Bandwidth part_of_cap(Bandwidth cap, std::size_t processes)
 {
     return Bandwidth::from_mbps(std::max<std::uint64_t>(1, cap.mbps() / processes));

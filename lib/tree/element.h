@@ -54,14 +54,6 @@ struct ElementAttributes {
     friend bool operator==(const ElementAttributes&, const ElementAttributes&) = default;
 };
 
-// How caps hold on a device where each process has a tree of its own.
-enum class CapMode : std::uint8_t {
-    Whole,       // each process may use the whole cap
-    Divide,      // each has an equal part, whether the others use theirs or not
-    Adaptive,    // the caps of processes' own leaves follow what is measured (lib/adapt)
-};
-[[nodiscard]] std::string_view to_string(CapMode mode);    // "whole"
-
 // Of a cap that is divided: whole Mbit/s, and never 0, which would be no cap. `processes` is at least 1.
 [[nodiscard]] Bandwidth part_of_cap(Bandwidth cap, std::size_t processes);
 

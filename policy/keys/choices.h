@@ -2,9 +2,11 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "lib/base/net.h"
+#include "lib/tree/attach_mode.h"
 #include "lib/tree/capabilities.h"
 #include "lib/tree/compile.h"
 #include "policy/keys/key.h"
@@ -63,12 +65,16 @@ inline constexpr std::array<Choice<Ulp>, 11> kUlps{{{"default", Ulp::Default},
                                                     {"ceph", Ulp::Ceph}}};
 inline constexpr std::array<Choice<OnUnsupported>, 2> kOnUnsupported{
     {{"error", OnUnsupported::Error}, {"degrade", OnUnsupported::Degrade}}};
-inline constexpr std::array<Choice<AttachModeSetting>, 4> kAttachModes{{{"auto", AttachModeSetting::Automatic},
-                                                                        {"shared", AttachModeSetting::Shared},
-                                                                        {"per-process", AttachModeSetting::PerProcess},
-                                                                        {"none", AttachModeSetting::None}}};
-inline constexpr std::array<Choice<CapMode>, 3> kCapModes{
-    {{"whole", CapMode::Whole}, {"divide", CapMode::Divide}, {"adaptive", CapMode::Adaptive}}};
+inline constexpr std::array<Choice<std::optional<AttachMode>>, 6> kAttachModes{
+    {{"auto", std::nullopt},
+     {to_string(AttachMode::Shared), AttachMode::Shared},
+     {to_string(AttachMode::SharedLegacy), AttachMode::SharedLegacy},
+     {to_string(AttachMode::SharedNodes), AttachMode::SharedNodes},
+     {to_string(AttachMode::PerProcess), AttachMode::PerProcess},
+     {to_string(AttachMode::None), AttachMode::None}}};
+inline constexpr std::array<Choice<CapMode>, 3> kCapModes{{{to_string(CapMode::Whole), CapMode::Whole},
+                                                           {to_string(CapMode::Divide), CapMode::Divide},
+                                                           {to_string(CapMode::Adaptive), CapMode::Adaptive}}};
 inline constexpr std::array<Choice<Unregistered>, 3> kUnregistered{
     {{"ignore", Unregistered::Ignore}, {"count", Unregistered::Count}, {"adopt", Unregistered::Adopt}}};
 inline constexpr std::array<Choice<PortClassesSetting>, 3> kPortClasses{

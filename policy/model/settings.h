@@ -7,7 +7,7 @@
 #include <string>
 
 #include "lib/base/diagnostic.h"
-#include "lib/tree/element.h"
+#include "lib/tree/attach_mode.h"
 #include "policy/model/mode.h"
 
 namespace rdmaqos {
@@ -15,8 +15,6 @@ namespace rdmaqos {
 inline constexpr const char* kSettingsPath = "/etc/rdma-qos/rdma-qosd.yaml";
 
 enum class OnUnsupported : std::uint8_t { Error, Degrade };
-// Automatic: as the backend finds out.
-enum class AttachModeSetting : std::uint8_t { Automatic, Shared, PerProcess, None };
 // Queue pairs of programs that do not register: not looked at, counted and listed, or also taken into the tree.
 enum class Unregistered : std::uint8_t { Ignore, Count, Adopt };
 // The traffic classes of Ethernet ports (lib/dcb): not looked at, read and reported, or also set as the policy asks.
@@ -54,7 +52,7 @@ struct SettingPlace {
 struct Settings {
     Mode mode = Mode::Enforce;
     OnUnsupported on_unsupported = OnUnsupported::Error;
-    AttachModeSetting attach_mode = AttachModeSetting::Automatic;
+    std::optional<AttachMode> attach_mode;    // empty: as the backend finds out
     CapMode cap_mode = CapMode::Whole;
     Unregistered unregistered = Unregistered::Count;
     PortClassesSetting port_classes = PortClassesSetting::Report;

@@ -89,6 +89,7 @@ class Row:
     starts_daemon: bool = True
     classes: list[str] = dataclasses.field(default_factory=list)  # of the ports, as `rdma-qos-emulator ctl` has them
     settings: str = ""  # more lines of rdma-qosd.yaml
+    queue_groups: str = ""  # what the firmware keeps apart; empty: as the emulator was started
     # By what each has of the bytes that the NIC has sent in one interval, instead of by what programs print. Of rows in
     # which all together fill the link.
     by_parts: bool = False
@@ -192,6 +193,7 @@ class Host:
         self.running: list[Running] = []
         self.link = 0
         self.port = 19000
+        self.queue_groups = ""
         os.makedirs(f"{root}/etc/rdma-qos")
 
     def write_settings(self, more: str) -> None:
@@ -243,6 +245,11 @@ class Host:
         self.link = mbps
         for device in ("mlx5_0", "mlx5_1"):
             self.emulator_ctl("link-speed", device, f"{mbps}Mbps")
+
+    def set_queue_groups(self, word: str) -> None:
+        if not self.queue_groups:
+            self.queue_groups = json.loads(self.emulator_ctl("state"))["devices"][0]["queue-groups"]
+        self.emulator_ctl("set", "queue-groups", word or self.queue_groups)
 
     def set_classes(self, words: list[str]) -> None:
         for device in ("mlx5_0", "mlx5_1"):
@@ -517,6 +524,32 @@ def rows() -> list[Row]:
     ]
 
 
+def mode_rows() -> list[Row]:
+    """Firmware that keeps something apart, and attach modes that hold between processes all the same."""
+    rows = []
+    for mode, groups in (("shared-legacy", "isolated-objects"), ("shared-nodes", "isolated-attach")):
+        def row(name: str, policy: str, flows: list[Flow], phases: list[Phase] | None = None) -> Row:
+            return Row(f"{mode}: {name}", 400, policy, flows, phases or [Phase("")], queue_groups=groups)
+
+        rows += [
+            row("shares 70 and 30 of two processes", SHARES, [Flow("heavy"), Flow("light")]),
+            row("shares that follow a reload", SHARES, [Flow("heavy"), Flow("light")], [
+                Phase("before"),
+                Phase("after it", reload_with(SHARES.replace("70", "15").replace("30}", "85}")))]),
+            row("a cap holds for all processes", levels("", all="schedule: {share: 1, max-rate: 100Mbps}"),
+                [Flow("all-one"), Flow("all-two")]),
+            row("a process counts once, whatever queue pairs it has",
+                levels("", all="schedule: {share: 1, fair-by: process}"),
+                [Flow("all-one"), Flow("all-many", queue_pairs=16)]),
+        ]
+    # Leaves of their own, of the same weight.
+    rows.append(Row("shared-nodes: processes in one class have equal parts", 400, levels("", all="schedule: {share: 1}"),
+                    [Flow("all-one"), Flow("all-many", queue_pairs=16)],
+                    [Phase("", expected=lambda host: {"all-one": 200, "all-many": 200})],
+                    queue_groups="isolated-attach"))
+    return rows
+
+
 def isolated_rows() -> list[Row]:
     """In attach mode `per-process` each process has a copy of what it needs of the tree."""
     def row(name: str, policy: str, flows: list[Flow]) -> Row:
@@ -720,6 +753,7 @@ def run_row(host: Host, row: Row, results: dict) -> float:
     worst = 0.0
     try:
         host.set_link(row.link)
+        host.set_queue_groups(row.queue_groups)
         host.set_classes(row.classes)
         host.write_policy(row.policy)
         host.write_settings(row.settings)
@@ -831,7 +865,8 @@ def main() -> int:
         host = Host(arguments, root)
         compiler = None if arguments.quiet or arguments.order else Compiler(root)
         try:
-            for row in [*managed_rows(), *class_rows(), *adaptive_rows(), *isolated_rows()] if arguments.isolated else rows():
+            for row in [*managed_rows(), *class_rows(), *adaptive_rows(), *isolated_rows()] if arguments.isolated \
+                    else [*rows(), *mode_rows()]:
                 if not re.search(arguments.rows, row.name):
                     continue
                 if missing := [flow.program for flow in row.flows if not shutil.which(flow.program)]:

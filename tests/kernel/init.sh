@@ -19,11 +19,9 @@ plug()
 {
     kind=$1
     shift
-    options=
-    [ "$kind" = shared ] || options=--isolate-queue-groups
     insmod /modules/fake_mlx5.ko plugged=0 "$@" && insmod /modules/fake_mlx5_1.ko plugged=0 "$@" || return 1
     rm -f /run/environment
-    rdma-qos-emulator firmware --directory /run/firmware --module fake_mlx5 --module fake_mlx5_1 --plug $options \
+    rdma-qos-emulator firmware --directory /run/firmware --module fake_mlx5 --module fake_mlx5_1 --plug --queue-groups "$kind" \
         >/run/environment &
     firmware=$!
     until [ -s /run/environment ]; do

@@ -11,8 +11,8 @@
 #
 #   NAME FIRMWARE FILTER PROGRAM [PARAMETER...]
 #
-# FIRMWARE: `module`: the program loads the module itself. `shared`, `isolated`: it finds two devices, mlx5_0 and mlx5_1,
-# of modules with these PARAMETERs, whose firmware `rdma-qos-emulator firmware` plays, of this kind. FILTER: of
+# FIRMWARE: `module`: the program loads the module itself. `shared`, `isolated`...: it finds two devices, mlx5_0, mlx5_1,
+# of modules with these PARAMETERs, whose firmware `rdma-qos-emulator firmware` plays: --queue-groups. FILTER: of
 # GoogleTest.
 #
 # RESULTS, a folder, gets NAME.xml of GoogleTest, NAME.log and NAME.status of each, the kernel's messages (console.log,

@@ -135,7 +135,8 @@ TEST_F(Mlx5, TheSelfTestAttachesAQueuePairMadeByDevx)
 
 TEST_F(Mlx5, WhereOneMadeByDevxIsRefusedOthersAreAttached)
 {
-    emulator("fail attach 5 0x9");    // in and out in INIT, in RTS, and then this
+    emulator(
+        "fail attach 26 0x9");    // in and out in INIT and RTS, in RTR only tried, for each of five rows; then this
     const auto report = self_tested(options().self_test);
     EXPECT_EQ(report.mode, AttachMode::Shared);
     EXPECT_THAT(report.devx_refused, HasSubstr("bad resource state"));

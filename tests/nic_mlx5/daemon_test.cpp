@@ -96,7 +96,7 @@ TEST(Mlx5Daemon, FourProcessesThreeClassesEveryType)
     for (const auto& each : device.at("queue-pairs")) {
         leaves.insert(each.at("requester").get<std::uint32_t>());
     }
-    EXPECT_EQ(leaves.size(), firmware_isolates() ? 4U * 3 : 4U + 1 + 1);
+    EXPECT_EQ(leaves.size(), leaves_are_in_programs() ? 4U * 3 : 4U + 1 + 1);
 
     processes.kill_all();
     EXPECT_TRUE(eventually([] { return emulated_device().at("files") == 1; }));

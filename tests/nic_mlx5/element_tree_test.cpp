@@ -444,7 +444,7 @@ TEST_F(MirroredTrees, NoRoomNamesTheMode)
 
 class SharedTrees : public Trees {
 protected:
-    SharedTrees() { make(make_shared_tree(own_.context().cmd_fd, Reads::Device, Capabilities{})); }
+    SharedTrees() { make(make_shared_tree(own_.context().cmd_fd, kObjectCommands, Reads::Device, Capabilities{})); }
     ~SharedTrees() override
     {
         emulator("clear");

@@ -46,17 +46,24 @@ inline std::string error_of(const bus::Dict& result)
 }
 
 // A property of mlx5_0 on D-Bus, as text.
-inline std::string device_property(const Daemon& daemon, const char* name)
+// Of mlx5_0; empty: it is not there.
+inline bus::Dict device_properties(const Daemon& daemon)
 {
     auto client = daemon.direct();
     const auto objects = client.managed_objects();
     for (const auto& [path, interfaces] : *objects) {
         const auto device = interfaces.find(bus::names::kDevice);
         if (device != interfaces.end() && text_of(device->second, "Name") == "mlx5_0") {
-            return text_of(device->second, name);
+            return device->second;
         }
     }
-    return "no device";
+    return {};
+}
+
+inline std::string device_property(const Daemon& daemon, const char* name)
+{
+    const auto properties = device_properties(daemon);
+    return properties.empty() ? "no device" : text_of(properties, name);
 }
 
 class Program {

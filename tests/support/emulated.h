@@ -41,18 +41,30 @@ inline bool on_kernel()
     return getenv("RDMAQOS_TEST_KERNEL") != nullptr;    // NOLINT(concurrency-mt-unsafe): nobody sets it
 }
 
-// Whether the firmware lets a queue pair use leaves of its own context only, as the emulator was started.
+// What the firmware keeps apart between contexts, as the emulator was started: "shared", "isolated", ...
+inline const std::string& firmware_isolation()
+{
+    static const std::string isolation = emulated_device().at("queue-groups");
+    return isolation;
+}
+
+// Whether each process needs a tree of its own.
 inline bool firmware_isolates()
 {
-    static const bool isolates = emulated_device().at("queue-groups") == "isolated";
-    return isolates;
+    return firmware_isolation() == "isolated";
+}
+
+// Whether a queue pair can be only in leaves of its own process's file.
+inline bool leaves_are_in_programs()
+{
+    return firmware_isolates() || firmware_isolation() == "isolated-attach";
 }
 
 // What a test changes is so again when it ends; on a kernel that is not played only what is the firmware's.
 inline void make_as_it_was()
 {
     emulator("clear");
-    emulator(firmware_isolates() ? "set queue-groups isolated" : "set queue-groups shared");
+    emulator("set queue-groups " + firmware_isolation());
     emulator("set busy-leaf refused");
     emulator("set default-share 0");
     emulator("set close-ms 0");
@@ -139,25 +151,36 @@ private:
 };
 inline const ::testing::Environment* const kernel_guard = ::testing::AddGlobalTestEnvironment(new KernelGuard);
 
-// "rate 40000 share 0 < rate 0 share 7 < root": the way from an element up, told apart by what the policy gives it.
+// The element with this id, or an empty one.
+inline nlohmann::json element_of(const nlohmann::json& device, std::uint32_t id)
+{
+    for (const auto& each : device.at("tree")) {
+        if (each.at("id") == id) {
+            return each;
+        }
+    }
+    return nlohmann::json::object();
+}
+
+// "rate 40000 share 0 < rate 0 share 7 < root": the way from an element up, told apart by what the policy gives it. A
+// leaf in a file of its own, below a node of another one, is not in the policy.
 inline std::string way_up(const nlohmann::json& device, std::uint32_t element)
 {
     std::string text;
+    const auto leaf = element_of(device, element);
+    const auto above = element_of(device, leaf.value("parent", 0U));
+    if (!above.empty() && above.at("context") != leaf.at("context")) {
+        element = above.at("id");
+    }
     while (element != 0) {
-        bool found = false;
-        for (const auto& each : device.at("tree")) {
-            if (each.at("id") == element) {
-                found = true;
-                element = each.value("parent", 0U);
-                text += element == 0 ? std::string("root")
-                                     : fmt::format("rate {} share {} < ", each.at("max-average-bw").dump(),
-                                                   each.at("bw-share").dump());
-                break;
-            }
-        }
-        if (!found) {
+        const auto each = element_of(device, element);
+        if (each.empty()) {
             return text + "(nothing)";
         }
+        element = each.value("parent", 0U);
+        text += element == 0
+                    ? std::string("root")
+                    : fmt::format("rate {} share {} < ", each.at("max-average-bw").dump(), each.at("bw-share").dump());
     }
     return text;
 }

@@ -62,10 +62,10 @@ public:
         Mailbox mailbox = command(opcode, uid, prm::kObjectBytes);
         set(mailbox, prm::kObjectType, prm::kSchedulingElement);
         set(mailbox, prm::kObjectId, id);
-        set(mailbox, at(prm::kObject, prm::element::kHierarchy), prm::element::kHierarchyNic);
-        set(mailbox, at(prm::kObject, prm::element::kModifySelect), fields.flags);
-        set(mailbox, at(prm::kObject, prm::element::kBwShare), fields.share);
-        set(mailbox, at(prm::kObject, prm::element::kMaxAverageBw), fields.max_rate_mbps);
+        set(mailbox, prm::kObjectCommands.hierarchy, prm::element::kHierarchyNic);
+        set(mailbox, prm::kObjectCommands.select, fields.flags);
+        set(mailbox, at(prm::kObjectCommands.element, prm::element::kBwShare), fields.share);
+        set(mailbox, at(prm::kObjectCommands.element, prm::element::kMaxAverageBw), fields.max_rate_mbps);
         return mailbox;
     }
     mlx5::Mailbox create_element(std::uint64_t uid, bool leaf, std::uint32_t parent,
@@ -73,8 +73,9 @@ public:
     {
         using namespace mlx5;
         Mailbox mailbox = element_command(prm::CreateGeneralObject, uid, 0, fields);
-        set(mailbox, at(prm::kObject, prm::element::kType), leaf ? prm::element::kQueueGroup : prm::element::kTsar);
-        set(mailbox, at(prm::kObject, prm::element::kParent), parent);
+        set(mailbox, at(prm::kObjectCommands.element, prm::element::kType),
+            leaf ? prm::element::kQueueGroup : prm::element::kTsar);
+        set(mailbox, at(prm::kObjectCommands.element, prm::element::kParent), parent);
         return send(mailbox);
     }
     // Its id; must work.

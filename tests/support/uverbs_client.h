@@ -302,24 +302,30 @@ public:
             .run(fd());
     }
 
+    // Of another command: as if it were one on a general object.
     static mlx5::Mailbox element_command(mlx5::prm::Opcode opcode, const ElementFields& fields = {})
     {
         using namespace mlx5;
-        Mailbox command(prm::kObjectBytes);
+        const auto* const known = prm::element_commands(opcode);
+        const prm::ElementCommands& by = known != nullptr ? *known : prm::kObjectCommands;
+        Mailbox command(by.written_bytes);
         set(command, prm::kOpcode, opcode);
-        set(command, prm::kObjectType, prm::kSchedulingElement);
-        set(command, at(prm::kObject, prm::element::kHierarchy), prm::element::kHierarchyNic);
-        set(command, at(prm::kObject, prm::element::kModifySelect), fields.flags);
-        set(command, at(prm::kObject, prm::element::kBwShare), fields.share);
-        set(command, at(prm::kObject, prm::element::kMaxAverageBw), fields.max_rate_mbps);
+        if (by.is_object) {
+            set(command, prm::kObjectType, prm::kSchedulingElement);
+        }
+        set(command, by.hierarchy, prm::element::kHierarchyNic);
+        set(command, by.select, fields.flags);
+        set(command, at(by.element, prm::element::kBwShare), fields.share);
+        set(command, at(by.element, prm::element::kMaxAverageBw), fields.max_rate_mbps);
         return command;
     }
     DevxAnswer make_element(bool leaf, std::uint32_t parent, const ElementFields& fields = {})
     {
         using namespace mlx5;
         Mailbox command = element_command(prm::CreateGeneralObject, fields);
-        set(command, at(prm::kObject, prm::element::kType), leaf ? prm::element::kQueueGroup : prm::element::kTsar);
-        set(command, at(prm::kObject, prm::element::kParent), parent);
+        set(command, at(prm::kObjectCommands.element, prm::element::kType),
+            leaf ? prm::element::kQueueGroup : prm::element::kTsar);
+        set(command, at(prm::kObjectCommands.element, prm::element::kParent), parent);
         return devx_create(command);
     }
     // RTS2RTS or INIT2INIT with leaves.
@@ -363,8 +369,9 @@ private:
 // An emulator with two devices of these capabilities.
 class EmulatorInProcess {
 public:
-    explicit EmulatorInProcess(const Capabilities& capabilities = default_capabilities(), bool isolate = false)
-        : server_({dir_.path(), {port("mlx5_0", capabilities, 1), port("mlx5_1", capabilities, 2)}, isolate, true})
+    explicit EmulatorInProcess(const Capabilities& capabilities = default_capabilities(),
+                               Isolation isolation = Isolation::None)
+        : server_({dir_.path(), {port("mlx5_0", capabilities, 1), port("mlx5_1", capabilities, 2)}, isolation, true})
     {
     }
 

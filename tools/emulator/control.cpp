@@ -135,7 +135,13 @@ Result<std::string> set_behaviour(Controlled& host, const Words& words)
         return choose([&](bool on) { behaviour.counts_bytes = on; }, "bytes", "requests");
     }
     if (name == "queue-groups") {
-        return choose_of_firmware(&Firmware::set_isolate_queue_groups, "isolated", "shared");
+        const auto* const found = std::ranges::find(kIsolations, value, [](Isolation each) { return to_string(each); });
+        if (found == kIsolations.end()) {
+            return wrong(
+                fmt::format("{} is shared, isolated, isolated-objects or isolated-attach, not `{}`", name, value));
+        }
+        set_in_all(&Firmware::set_isolation, *found);
+        return std::string();
     }
     if (name == "busy-leaf") {
         return choose_of_firmware(&Firmware::set_refuse_busy_leaf, "refused", "released");
@@ -396,7 +402,8 @@ constexpr ControlRequest kRequests[] = {
     {"set", 2, "set modify-lock exclusive|shared", "as kernels before and since 2024 lock a DEVX modify",
      set_behaviour},
     {"set", 2, "set mailbox-on-error yes|no", "no: as older kernels, which give only an errno", set_behaviour},
-    {"set", 2, "set queue-groups isolated|shared", "whether a queue pair may use leaves of its own context only",
+    {"set", 2, "set queue-groups shared|isolated|isolated-objects|isolated-attach",
+     "what belongs to its context only: nothing; elements; those made as general objects; a leaf, but no parent",
      set_behaviour},
     {"set", 2, "set busy-leaf refused|released", "whether a leaf with queue pairs can be destroyed", set_behaviour},
     {"set", 2, "set default-share SHARE", "what a query says of an element without a share; 0: no share",

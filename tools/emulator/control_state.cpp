@@ -36,6 +36,9 @@ Json element_json(const ElementRecord& record, const std::optional<DeviceTraffic
         json["parent"] = static_cast<std::uint32_t>(*record.parent);
     }
     json["context"] = static_cast<std::uint32_t>(record.context);
+    if (record.form == ElementForm::Legacy) {
+        json["legacy"] = true;
+    }
     json["bw-share"] = record.share;
     json["max-average-bw"] = record.max_rate_mbps;
     json["queue-pairs"] = record.queue_pairs;
@@ -80,7 +83,7 @@ Json device_json(ControlledDevice& device)
     json["leaves"] = usage.leaves;
     json["pacing-entries"] = usage.pacing_entries;
     json["leaked"] = device.leaked();
-    json["queue-groups"] = device.firmware().isolates_queue_groups() ? "isolated" : "shared";
+    json["queue-groups"] = to_string(device.firmware().isolation());
     if (const auto objects = device.objects()) {
         json["objects"] = *objects;
     }

@@ -47,10 +47,9 @@ private:
     }
 
     void query_capabilities();
-    void need_scheduling_element() const;
-    void create_element();
-    void modify_element();
-    void query_element();
+    void element_command(const ElementCommands& layout);
+    void create_element(const ElementCommands& layout);
+    void query_element(const ElementCommands& layout);
     void create_queue_pair();
     void query_queue_pair();
     [[nodiscard]] QueuePairRecord record() const;
@@ -135,13 +134,24 @@ void Execution::query_capabilities()
 
 // ---- scheduling elements ----
 
-SchedulingFields fields_of(const Mailbox& command)
+SchedulingFields fields_of(const Mailbox& command, const ElementCommands& layout)
 {
     static_assert(element::kSelectBwShare == kSchedulingShare && element::kSelectMaxAverageBw == kSchedulingMaxRate);
     SchedulingFields fields;
-    fields.flags = static_cast<std::uint32_t>(get(command, at(kObject, element::kModifySelect)));
-    fields.share = static_cast<std::uint32_t>(get(command, at(kObject, element::kBwShare)));
-    fields.max_rate_mbps = static_cast<std::uint32_t>(get(command, at(kObject, element::kMaxAverageBw)));
+    fields.flags = static_cast<std::uint32_t>(get(command, layout.select));
+    fields.share = static_cast<std::uint32_t>(get(command, at(layout.element, element::kBwShare)));
+    fields.max_rate_mbps = static_cast<std::uint32_t>(get(command, at(layout.element, element::kMaxAverageBw)));
+    return fields;
+}
+
+// The older CREATE has no field that selects.
+SchedulingFields fields_of_new(const Mailbox& command, const ElementCommands& layout)
+{
+    SchedulingFields fields = fields_of(command, layout);
+    if (!layout.is_object) {
+        fields.flags = (fields.share != 0 ? kSchedulingShare : 0) |
+                       (fields.max_rate_mbps != 0 ? kSchedulingMaxRate : 0);
+    }
     return fields;
 }
 
@@ -155,53 +165,69 @@ void add_fields(Notes& notes, const SchedulingFields& fields)
     }
 }
 
-ObjectId object_of(const Mailbox& command)
+ObjectId object_of(const Mailbox& command, const ElementCommands& layout)
 {
-    return ObjectId{static_cast<std::uint32_t>(get(command, kObjectId))};
+    return ObjectId{static_cast<std::uint32_t>(get(command, layout.id))};
 }
 
-void Execution::need_scheduling_element() const
+ElementForm form_of(const ElementCommands& layout)
 {
-    if (get(in_, kObjectType) != kSchedulingElement) {
+    return layout.is_object ? ElementForm::Object : ElementForm::Legacy;
+}
+
+void Execution::element_command(const ElementCommands& layout)
+{
+    const bool is_known = layout.is_object ? get(in_, kObjectType) == kSchedulingElement
+                                           : get(in_, layout.hierarchy) == element::kHierarchyNic;
+    if (!is_known) {
         refuse_opcode();
+    }
+    const auto opcode = get(in_, kOpcode);
+    if (opcode == layout.create) {
+        create_element(layout);
+    } else if (opcode == layout.modify) {
+        const SchedulingFields fields = fields_of(in_, layout);
+        add_fields(answer_.notes, fields);
+        expect(firmware_.modify(command_.context, object_of(in_, layout), fields, form_of(layout)));
+        answer();
+    } else if (opcode == layout.query) {
+        query_element(layout);
+    } else {
+        expect(firmware_.destroy(command_.context, object_of(in_, layout), form_of(layout)));
+        answer();
     }
 }
 
-void Execution::create_element()
+void Execution::create_element(const ElementCommands& layout)
 {
     CreateCommand create;
     create.context = command_.context;
-    const auto type = get(in_, at(kObject, element::kType));
+    create.form = form_of(layout);
+    const auto type = get(in_, at(layout.element, element::kType));
     create.kind = type == element::kQueueGroup ? ElementKind::Leaf : ElementKind::Node;
-    if (const auto parent = get(in_, at(kObject, element::kParent)); parent != 0) {
+    if (const auto parent = get(in_, at(layout.element, element::kParent)); parent != 0) {
         create.parent = ObjectId{static_cast<std::uint32_t>(parent)};
         note("parent", parent);
     }
-    create.fields = fields_of(in_);
+    create.fields = fields_of_new(in_, layout);
     note("element", create.kind == ElementKind::Leaf ? "queue-group" : "tsar");
     add_fields(answer_.notes, create.fields);
-    if (get(in_, at(kObject, element::kHierarchy)) != element::kHierarchyNic ||
+    if (get(in_, layout.hierarchy) != element::kHierarchyNic ||
         (type != element::kQueueGroup && type != element::kTsar)) {
         refuse_opcode();
     }
     const ObjectId id = expect(firmware_.create(create));
-    set(answer(), kObjectId, static_cast<std::uint32_t>(id));
+    set(answer(layout.created_bytes), layout.created_id, static_cast<std::uint32_t>(id));
 }
 
-void Execution::modify_element()
+void Execution::query_element(const ElementCommands& layout)
 {
-    const SchedulingFields fields = fields_of(in_);
-    add_fields(answer_.notes, fields);
-    expect(firmware_.modify(command_.context, object_of(in_), fields));
-    answer();
-}
-
-void Execution::query_element()
-{
-    const ElementRecord record = expect(firmware_.query(command_.context, object_of(in_)));
-    Mailbox& out = answer(kObjectBytes);
-    const auto put = [&](Field field, std::uint64_t value) { set(out, at(kObject, field), value); };
-    put(element::kHierarchy, element::kHierarchyNic);
+    const ElementRecord record = expect(firmware_.query(command_.context, object_of(in_, layout), form_of(layout)));
+    Mailbox& out = answer(layout.read_bytes);
+    const auto put = [&](Field field, std::uint64_t value) { set(out, at(layout.element, field), value); };
+    if (layout.is_object) {
+        set(out, layout.hierarchy, element::kHierarchyNic);
+    }
     put(element::kType, record.kind == ElementKind::Leaf ? element::kQueueGroup : element::kTsar);
     put(element::kParent, record.parent ? static_cast<std::uint32_t>(*record.parent) : 0);
     put(element::kBwShare, record.share);
@@ -355,25 +381,14 @@ void Execution::modify_send_queue()
 void Execution::run()
 {
     const auto opcode = get(in_, kOpcode);
+    if (const auto* const layout = element_commands(opcode)) {
+        return element_command(*layout);
+    }
     switch (opcode) {
     case QueryHcaCap:
         return query_capabilities();
     case QueryLag:
         answer(kLagBytes);
-        return;
-    case CreateGeneralObject:
-        need_scheduling_element();
-        return create_element();
-    case ModifyGeneralObject:
-        need_scheduling_element();
-        return modify_element();
-    case QueryGeneralObject:
-        need_scheduling_element();
-        return query_element();
-    case DestroyGeneralObject:
-        need_scheduling_element();
-        expect(firmware_.destroy(command_.context, object_of(in_)));
-        answer();
         return;
     case CreateQp:
         return create_queue_pair();

@@ -32,7 +32,7 @@ FirmwareOptions firmware_options(const KernelDeviceOptions& options)
     FirmwareOptions firmware;
     firmware.capabilities = options.description.capabilities;
     firmware.implicit_queue_pairs = false;
-    firmware.isolate_queue_groups = options.isolate_queue_groups;
+    firmware.isolation = options.isolation;
     firmware.refuse_busy_leaf = options.refuse_busy_leaf;
     return firmware;
 }

@@ -29,7 +29,7 @@ struct CommandHead {
 struct KernelDeviceOptions {
     SimulatedDevice description;      // its name, as the kernel will call it, and what it can do
     std::filesystem::path control;    // of its module
-    bool isolate_queue_groups = false;
+    Isolation isolation = Isolation::None;
     bool refuse_busy_leaf = true;
 };
 

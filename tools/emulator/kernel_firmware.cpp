@@ -44,6 +44,10 @@ constexpr std::uint16_t kPlayed[] = {
     DestroyRq,
     QueryRq,
     SetPpRateLimit,
+    CreateSchedulingElement,
+    ModifySchedulingElement,
+    QuerySchedulingElement,
+    DestroySchedulingElement,
     CreateGeneralObject,
     ModifyGeneralObject,
     QueryGeneralObject,
@@ -138,6 +142,10 @@ bool KernelFirmware::is_of_others(const Request& request) const
 {
     switch (request.opcode) {
     case CreateSq:
+    case CreateSchedulingElement:
+    case ModifySchedulingElement:
+    case QuerySchedulingElement:
+    case DestroySchedulingElement:
         return request.uid == kKernelUid;
     case ModifySq:
     case QuerySq:
@@ -193,12 +201,10 @@ Mailbox KernelFirmware::run(Request& request)
     case SetPpRateLimit:
         set_rate_limit(request);
         return {};
-    case CreateGeneralObject:
-    case ModifyGeneralObject:
-    case QueryGeneralObject:
-    case DestroyGeneralObject:
-        return shared(request);
     default:
+        if (element_commands(request.opcode) != nullptr) {
+            return shared(request);
+        }
         if (std::find(std::begin(kPlayed), std::end(kPlayed), request.opcode) == std::end(kPlayed)) {
             throw not_played(request.opcode);
         }

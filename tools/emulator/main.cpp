@@ -1,4 +1,5 @@
 // rdma-qos-emulator: mlx5 devices that are not there, for programs that use libibverbs and libmlx5.
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -50,7 +51,7 @@ int complain(const std::string& message)
 struct Options {
     std::string devices;
     std::string directory;
-    bool isolate_queue_groups = false;
+    std::string isolation = std::string(to_string(Isolation::None));
     bool release_busy_leaf = false;
     bool no_data_path = false;
     bool any_user = false;
@@ -64,6 +65,13 @@ struct Options {
 
 // 255 stands for all of them.
 constexpr std::uint32_t kMostPorts = 254;
+
+Isolation isolation_of(const Options& options)
+{
+    const auto* const found = std::ranges::find(kIsolations, options.isolation,
+                                                [](Isolation each) { return to_string(each); });
+    return found == kIsolations.end() ? Isolation::None : *found;    // the option checks the word
+}
 
 ServerOptions server_options(const Options& options)
 {
@@ -87,7 +95,7 @@ ServerOptions server_options(const Options& options)
     }
     return {fs::canonical(options.directory),
             *read.value,
-            options.isolate_queue_groups,
+            isolation_of(options),
             !options.release_busy_leaf,
             !options.no_data_path,
             options.any_user,
@@ -272,9 +280,9 @@ std::vector<ModuleEnd> open_modules(const Options& options, const ServerOptions&
             throw std::runtime_error(fmt::format("{}: {}; is the module loaded, and nobody else its firmware?", device,
                                                  std::strerror(errno)));
         }
-        modules.push_back({{described.ports[modules.size()], "/proc/" + name, described.isolate_queue_groups,
-                            described.refuse_busy_leaf},
-                           std::move(commands)});
+        modules.push_back(
+            {{described.ports[modules.size()], "/proc/" + name, described.isolation, described.refuse_busy_leaf},
+             std::move(commands)});
     }
     return modules;
 }
@@ -367,8 +375,18 @@ void add_server_options(CLI::App& command, Options& options)
 {
     command.add_option("--devices", options.devices,
                        "The devices, as for rdma-qosd --simulate (default: two of 100 Gbit/s)");
-    command.add_flag("--isolate-queue-groups", options.isolate_queue_groups,
-                     "Firmware that lets a queue pair use only leaves of its own context");
+    std::vector<std::string> words;
+    for (const Isolation each : kIsolations) {
+        words.emplace_back(to_string(each));
+    }
+    command
+        .add_option("--queue-groups", options.isolation,
+                    "What the firmware keeps apart between contexts: nothing; leaves and parents; those made as "
+                    "general objects only; leaves, but not parents")
+        ->check(CLI::IsMember(words));
+    command.add_flag_callback(
+        "--isolate-queue-groups", [&options] { options.isolation = to_string(Isolation::All); },
+        "The same as --queue-groups isolated");
     command.add_flag("--release-busy-leaf", options.release_busy_leaf,
                      "Firmware that destroys a leaf with queue pairs in it");
 }

@@ -145,13 +145,13 @@ void query_eqn(Context& context)
 
 // ---- commands by handle ----
 
-void create_element(Context& context, const Mailbox& command)
+void create_element(Context& context, const Mailbox& command, const ElementCommands& layout)
 {
     constexpr auto kOut = MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT;
     const Mailbox answer = run_command(context, kOut, command);
-    const auto id = static_cast<std::uint32_t>(get(answer, kObjectId));
+    const auto id = static_cast<std::uint32_t>(get(answer, layout.created_id));
     const auto object = std::make_shared<Object>(ObjectType::DevxObject, id);
-    object->data = ElementData{ObjectId{id}};
+    object->data = ElementData{ObjectId{id}, layout.is_object ? ElementForm::Object : ElementForm::Legacy};
     const std::uint32_t handle = context.publish(object);
     context.call.note("id", object->number);
     context.call.out_whole(kOut, answer);
@@ -233,7 +233,7 @@ bool creates(std::uint64_t opcode)
                                           0x710 /* CREATE_DCT */,
                                           0x717 /* CREATE_XRQ */,
                                           0x771 /* ALLOC_Q_COUNTER */,
-                                          0x782 /* CREATE_SCHEDULING_ELEMENT */,
+                                          CreateSchedulingElement,
                                           0x800 /* ALLOC_PD */,
                                           0x80e /* ALLOC_XRCD */,
                                           0x816 /* ALLOC_TRANSPORT_DOMAIN */,
@@ -257,17 +257,17 @@ void create_object(Context& context)
     need_outbox(context, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT);
     const Mailbox command = context.call.in(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN, kHeaderBytes);
     note_command(context, command);
-    switch (get(command, kOpcode)) {
-    case CreateGeneralObject:
-        return create_element(context, command);
-    case CreateQp:
-        return create_queue_pair(context, command);
-    default:
-        if (!creates(get(command, kOpcode))) {
-            throw Failure(EINVAL);
-        }
-        refuse(context, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, not_played(get(command, kOpcode)));
+    const auto opcode = get(command, kOpcode);
+    if (!creates(opcode)) {
+        throw Failure(EINVAL);
     }
+    if (const auto* const layout = element_commands(opcode)) {
+        return create_element(context, command, *layout);
+    }
+    if (opcode == CreateQp) {
+        return create_queue_pair(context, command);
+    }
+    refuse(context, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, not_played(opcode));
 }
 
 // The kernel lets a command reach only the object whose handle was given.
@@ -303,10 +303,14 @@ enum class Subject : std::uint8_t { Element, QueuePair, SendQueue };
 Subject subject_of(Context& context, const Object& object, const Mailbox& command)
 {
     const auto opcode = get(command, kOpcode);
-    if (std::holds_alternative<ElementData>(object.data) &&
-        (opcode == ModifyGeneralObject || opcode == QueryGeneralObject)) {
-        need_number(command, kObjectId, object.number);
-        need_number(command, kObjectType, static_cast<std::uint32_t>(kSchedulingElement));
+    const auto* const element = std::get_if<ElementData>(&object.data);
+    const auto* const layout = element == nullptr ? nullptr : element_commands(opcode);
+    if (layout != nullptr && layout->is_object == (element->form == ElementForm::Object) &&
+        (opcode == layout->modify || opcode == layout->query)) {
+        need_number(command, layout->id, object.number);
+        if (layout->is_object) {
+            need_number(command, kObjectType, static_cast<std::uint32_t>(kSchedulingElement));
+        }
         context.call.note("id", object.number);
         return Subject::Element;
     }
@@ -325,7 +329,7 @@ Subject subject_of(Context& context, const Object& object, const Mailbox& comman
 
 bool queries(std::uint64_t opcode)
 {
-    return opcode == QueryGeneralObject || opcode == QueryQp || opcode == QuerySq;
+    return opcode == QueryGeneralObject || opcode == QuerySchedulingElement || opcode == QueryQp || opcode == QuerySq;
 }
 
 // One that is DEVX's own.
@@ -399,7 +403,7 @@ void destroy_object(Context& context)
     const Object& object = context.object(MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE);
     if (const auto* element = std::get_if<ElementData>(&object.data); element != nullptr) {
         context.call.note("id", object.number);
-        const auto answer = context.device.firmware().destroy(context.context(), element->id);
+        const auto answer = context.device.firmware().destroy(context.context(), element->id, element->form);
         if (!answer) {
             context.call.note("refusal", answer.error().message);
             // No mailbox comes back from a destroy: the kernel translates the status.

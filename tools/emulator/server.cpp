@@ -64,7 +64,7 @@ std::vector<std::shared_ptr<Device>> make_devices(const ServerOptions& options, 
         FirmwareOptions firmware;
         firmware.capabilities = ports.front().capabilities;
         firmware.implicit_queue_pairs = false;
-        firmware.isolate_queue_groups = options.isolate_queue_groups;
+        firmware.isolation = options.isolation;
         firmware.refuse_busy_leaf = options.refuse_busy_leaf;
         const bool infiniband = ports.front().infiniband;
         devices.push_back(std::make_shared<Device>(std::move(ports), firmware, index++));

@@ -24,7 +24,7 @@ namespace rdmaqos::emulator {
 struct ServerOptions {
     std::filesystem::path directory;       // exists; protocol.h says what it will hold
     std::vector<SimulatedDevice> ports;    // those of one name are one device
-    bool isolate_queue_groups = false;
+    Isolation isolation = Isolation::None;
     bool refuse_busy_leaf = true;
     bool move_data = true;         // else posted work never completes
     bool any_user = false;         // else only that of this process may connect

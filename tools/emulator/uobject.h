@@ -70,6 +70,7 @@ struct CompletionQueueData {
 
 struct ElementData {
     ObjectId id{};
+    ElementForm form = ElementForm::Object;
 };
 
 struct DevxQueuePairData {

@@ -121,9 +121,10 @@ TEST(Fuzz, Commands)
     const auto text_of = [](const Mailbox& mailbox) { return std::string(mailbox.begin(), mailbox.end()); };
     std::vector<std::string> seeds;
     for (const auto opcode : {prm::CreateGeneralObject, prm::ModifyGeneralObject, prm::QueryGeneralObject,
+                              prm::CreateSchedulingElement, prm::ModifySchedulingElement, prm::QuerySchedulingElement,
                               prm::CreateQp, prm::Rts2Rts, prm::Init2Init, prm::QueryQp, prm::ModifySq}) {
         auto command = UverbsClient::element_command(opcode, {3, 7, 1000});
-        set(command, at(prm::kObject, prm::element::kParent), 1);
+        set(command, at(prm::kObjectCommands.element, prm::element::kParent), 1);
         command.resize(464);
         seeds.push_back(text_of(command));
     }

@@ -147,11 +147,13 @@ TEST(NicMlx5Fuzz, Mailboxes)
         ASSERT_EQ(can.scheduling, can.max_leaves != 0 && can.max_depth != 0 && can.max_elements != 0);
         ASSERT_TRUE(can.scheduling || (can.attachable.empty() && !can.shares && !can.rate_caps && !can.responder_leaf));
 
-        const auto element = decode_element(all);
-        ASSERT_TRUE(!element.attributes.max_rate || element.attributes.max_rate->kbps() >= 1000);
-        // What is read can be asked for, and is read the same again.
-        const auto again = decode_element(create_element(element.kind, element.parent, element.attributes));
-        ASSERT_TRUE(again == element);
+        for (const auto& by : {prm::kObjectCommands, prm::kLegacyCommands}) {
+            const auto element = decode_element(all, by);
+            ASSERT_TRUE(!element.attributes.max_rate || element.attributes.max_rate->kbps() >= 1000);
+            // What is read can be asked for, and is read the same again.
+            const auto again = decode_element(create_element(element.kind, element.parent, element.attributes, by), by);
+            ASSERT_TRUE(again == element);
+        }
 
         const auto queue_pair = decode_queue_pair(all);
         if (queue_pair.state) {

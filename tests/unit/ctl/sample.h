@@ -176,11 +176,18 @@ inline DeviceView sample_hardware()
     device.attach_reason = "the device refuses the leaf of another process (port enx1070fdaa0000 in bond-storage)";
     device.capabilities.pacing.burst = true;
     device.self_test = {
-        {"create a leaf", true},
+        {"create elements", true, 0, 0, 0, "", "shared leaf"},
+        {"create elements", false, 121, 2, 0x51c00b, "the root", "shared leaf, legacy"},
+        {"queue pair of another process", true},
+        {"create elements", true, 0, 0, 0, "", "own tree"},
+        {"change", true, 0, 0, 0, "", "shared leaf"},
+        {"read back", true, 0, 0, 0, "", "shared leaf"},
         {"attach in INIT", false, 121, 3, 0x51c00a,
          "a queue pair of one process may not use the leaf of another, so each process gets a tree of its own, "
-         "seen from 1070:fd03:00aa:0001"},
-        {"detach", false, 4711},
+         "seen from 1070:fd03:00aa:0001",
+         "shared leaf"},
+        {"attach in INIT", true, 0, 0, 0, "", "own tree"},
+        {"detach in INIT", false, 4711, 0, 0, "", "own tree"},
     };
     device.attributes = {
         {"orig_attr.fw_ver", "22.31.1014", "what the self-test found holds for this firmware"},

@@ -52,8 +52,8 @@ TEST_F(FirmwareCommandsTest, AnElementsLife)
     const auto made = run([&] {
         Mailbox mailbox = CommandSender::element_command(prm::CreateGeneralObject, 0, 0,
                                                          {kSchedulingShare | kSchedulingMaxRate, 7, 5000});
-        set(mailbox, at(prm::kObject, prm::element::kType), prm::element::kQueueGroup);
-        set(mailbox, at(prm::kObject, prm::element::kParent), root);
+        set(mailbox, at(prm::kObjectCommands.element, prm::element::kType), prm::element::kQueueGroup);
+        set(mailbox, at(prm::kObjectCommands.element, prm::element::kParent), root);
         return mailbox;
     }());
     ASSERT_FALSE(made.refusal);
@@ -66,14 +66,14 @@ TEST_F(FirmwareCommandsTest, AnElementsLife)
 
     const auto query = CommandSender::element_command(prm::QueryGeneralObject, 0, leaf);
     auto answer = sender.send(query);
-    EXPECT_EQ(get(answer, at(prm::kObject, prm::element::kType)), prm::element::kQueueGroup);
-    EXPECT_EQ(get(answer, at(prm::kObject, prm::element::kParent)), root);
-    EXPECT_EQ(get(answer, at(prm::kObject, prm::element::kBwShare)), 7U);
-    EXPECT_EQ(get(answer, at(prm::kObject, prm::element::kMaxAverageBw)), 5000U);
+    EXPECT_EQ(get(answer, at(prm::kObjectCommands.element, prm::element::kType)), prm::element::kQueueGroup);
+    EXPECT_EQ(get(answer, at(prm::kObjectCommands.element, prm::element::kParent)), root);
+    EXPECT_EQ(get(answer, at(prm::kObjectCommands.element, prm::element::kBwShare)), 7U);
+    EXPECT_EQ(get(answer, at(prm::kObjectCommands.element, prm::element::kMaxAverageBw)), 5000U);
     sender.send(CommandSender::element_command(prm::ModifyGeneralObject, 0, leaf, {kSchedulingShare, 9, 1}));
     answer = sender.send(query);
-    EXPECT_EQ(get(answer, at(prm::kObject, prm::element::kBwShare)), 9U);
-    EXPECT_EQ(get(answer, at(prm::kObject, prm::element::kMaxAverageBw)), 5000U) << "not selected";
+    EXPECT_EQ(get(answer, at(prm::kObjectCommands.element, prm::element::kBwShare)), 9U);
+    EXPECT_EQ(get(answer, at(prm::kObjectCommands.element, prm::element::kMaxAverageBw)), 5000U) << "not selected";
     const auto busy = run(CommandSender::element_command(prm::DestroyGeneralObject, 0, root));
     ASSERT_TRUE(busy.refusal);
     EXPECT_EQ(busy.refusal->reason, RefusalReason::HasChildren);

@@ -183,7 +183,7 @@ TEST_F(FirmwareProcessTest, WhatOnlyTheKernelCanDoIsRefused)
     EXPECT_EQ(ask({"set", "mailbox-on-error", "yes"}), "");
     EXPECT_THAT(ask({"set", "mailbox-on-error", "no"}), HasSubstr("as the kernel has it"));
     EXPECT_EQ(ask({"set", "queue-groups", "isolated"}), "");
-    EXPECT_TRUE(process->kernel_devices().at(0)->firmware().options().isolate_queue_groups);
+    EXPECT_EQ(process->kernel_devices().at(0)->firmware().options().isolation, Isolation::All);
     std::filesystem::remove(dir.path() / "control");
     EXPECT_THAT(ask({"plug", "mlx5_7"}), HasSubstr("is the module loaded?"));
 }

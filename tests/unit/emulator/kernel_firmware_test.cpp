@@ -67,8 +67,10 @@ private:
     {
         const auto answer = sender_.send(CommandSender::element_command(prm::QueryGeneralObject, uid_, id(step.name)));
         Verdict result = verdict(CommandSender::status(answer));
-        result.refused = result.refused || get(answer, at(prm::kObject, prm::element::kBwShare)) != step.share ||
-                         get(answer, at(prm::kObject, prm::element::kMaxAverageBw)) != step.max_rate_mbps;
+        result.refused = result.refused ||
+                         get(answer, at(prm::kObjectCommands.element, prm::element::kBwShare)) != step.share ||
+                         get(answer, at(prm::kObjectCommands.element, prm::element::kMaxAverageBw)) !=
+                             step.max_rate_mbps;
         return result;
     }
     Verdict take_one(const Destroy& step)
@@ -214,7 +216,7 @@ TEST_F(KernelFirmwareTest, IsolationConcernsLeavesOfOthers)
     set(query, prm::kQpcExt, 1);
     EXPECT_EQ(get(sender.send(query), prm::kQueueGroupRequester), leaf);
     EXPECT_EQ(sender.attach(two, number, 0), 0U);
-    kernel.firmware().set_isolate_queue_groups(true);
+    kernel.firmware().set_isolation(Isolation::All);
     EXPECT_EQ(sender.attach(two, number, leaf), 5U);
     EXPECT_EQ(kernel.firmware().queue_pair(number)->requester, kNoObject);
 }

@@ -329,7 +329,7 @@ TEST_F(EmulatorKernel, AContextWithoutDevxTakesNoCommand)
 TEST_F(EmulatorKernel, AQueuePairUsesLeavesOfAnotherContextUnlessTheFirmwareKeepsThemApart)
 {
     for (const bool isolate : {false, true}) {
-        EmulatorInProcess device(default_capabilities(), isolate);
+        EmulatorInProcess device(default_capabilities(), isolate ? Isolation::All : Isolation::None);
         UverbsClient owner(device.path());
         UverbsClient guest(device.path());
         const auto root = owner.make_element(false, 0);

@@ -230,7 +230,7 @@ TEST(EmulatorDirectory, WhatAKilledEmulatorLeftIsTakenOverAndALiveOneIsNot)
         const UniqueFd left(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
         ASSERT_EQ(bind(left.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
     }
-    const ServerOptions options{dir.path(), EmulatorInProcess().device().ports(), false, true};
+    const ServerOptions options{dir.path(), EmulatorInProcess().device().ports(), Isolation::None, true};
     {
         const Server server(options);
         EXPECT_THROW(const Server second(options), std::runtime_error);

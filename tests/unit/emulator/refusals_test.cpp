@@ -62,8 +62,9 @@ private:
         const DevxAnswer answer = client_.devx_query(known_.at(step.name).handle, command);
         Verdict result = verdict(answer);
         result.refused = result.refused ||
-                         get(answer.mailbox, at(prm::kObject, prm::element::kBwShare)) != step.share ||
-                         get(answer.mailbox, at(prm::kObject, prm::element::kMaxAverageBw)) != step.max_rate_mbps;
+                         get(answer.mailbox, at(prm::kObjectCommands.element, prm::element::kBwShare)) != step.share ||
+                         get(answer.mailbox, at(prm::kObjectCommands.element, prm::element::kMaxAverageBw)) !=
+                             step.max_rate_mbps;
         return result;
     }
     Verdict take_one(const Destroy& step)

@@ -62,7 +62,7 @@ TEST(EmulatorSysfs, ResetsDoNotMeetTheCounters)
     SimulatedDevice port;
     port.name = "busy_0";
     port.capabilities = default_capabilities();
-    Server server({dir.path(), {port}, false, true});
+    Server server({dir.path(), {port}, Isolation::None, true});
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
     while (std::chrono::steady_clock::now() < end) {
         server.reset(*server.devices().front());

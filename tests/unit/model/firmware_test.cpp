@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "lib/model/profile.h"
@@ -207,29 +208,62 @@ TEST(Firmware, ContextsKeepTheirElementsApart)
     expect_refused(firmware.modify(yours, root, {}), RefusalReason::ForeignElement);
     expect_refused(firmware.query(yours, root), RefusalReason::ForeignElement);
     expect_refused(firmware.destroy(yours, root), RefusalReason::ForeignElement);
-    CreateCommand below;
-    below.context = yours;
-    below.parent = root;
-    expect_refused(firmware.create(below), RefusalReason::ForeignElement);
 }
 
-TEST(Firmware, QueueGroupsOfAnotherContextAsTheFirmwareLikes)
+TEST(Firmware, KeepsContextsApartAsItIsTold)
 {
-    for (const bool isolate : {false, true}) {
-        SCOPED_TRACE(isolate);
+    struct Case {
+        Isolation isolation;
+        ElementForm form;
+        bool attaches;
+        bool may_be_below;
+    };
+    for (const auto& [isolation, form, attaches, may_be_below] : {
+             Case{Isolation::None, ElementForm::Object, true, true},
+             Case{Isolation::None, ElementForm::Legacy, true, true},
+             Case{Isolation::All, ElementForm::Object, false, false},
+             Case{Isolation::All, ElementForm::Legacy, false, false},
+             Case{Isolation::Objects, ElementForm::Object, false, false},
+             Case{Isolation::Objects, ElementForm::Legacy, true, true},
+             Case{Isolation::Attach, ElementForm::Object, false, true},
+             Case{Isolation::Attach, ElementForm::Legacy, false, true},
+         }) {
+        SCOPED_TRACE(fmt::format("{} {}", to_string(isolation), form == ElementForm::Legacy ? "legacy" : "object"));
         FirmwareOptions options;
         options.capabilities = default_capabilities();
-        options.isolate_queue_groups = isolate;
+        options.isolation = isolation;
         Firmware firmware(options);
         const ContextId daemon = firmware.open_context().value();
         const ContextId client = firmware.open_context().value();
-        const ObjectId leaf = make(firmware, ElementKind::Leaf, make(firmware, ElementKind::Node, {}, daemon), daemon);
-        const auto answer = firmware.attach(attach_to(1, leaf, client));
-        EXPECT_EQ(answer.has_value(), !isolate);
-        if (isolate) {
-            expect_refused(answer, RefusalReason::ForeignElement);
+        const auto create = [&, form = form](ContextId context, ElementKind kind, std::optional<ObjectId> parent) {
+            return firmware.create({context, kind, parent, {}, form});
+        };
+        const ObjectId root = create(daemon, ElementKind::Node, {}).value();
+        const ObjectId leaf = create(daemon, ElementKind::Leaf, root).value();
+        const auto attached = firmware.attach(attach_to(1, leaf, client));
+        const auto below = create(client, ElementKind::Leaf, root);
+        EXPECT_EQ(attached.has_value(), attaches);
+        EXPECT_EQ(below.has_value(), may_be_below);
+        if (!attaches) {
+            expect_refused(attached, RefusalReason::ForeignElement);
+        }
+        if (below) {
+            EXPECT_TRUE(firmware.attach(attach_to(2, *below, client))) << "its own";
+        } else {
+            expect_refused(below, RefusalReason::ForeignElement);
         }
     }
+}
+
+TEST(Firmware, AnElementAnswersOnlyTheKindOfCommandThatMadeIt)
+{
+    Firmware firmware(default_capabilities());
+    const ObjectId root = firmware.create({kHostContext, ElementKind::Node, {}, {}, ElementForm::Legacy}).value();
+    expect_refused(firmware.query(kHostContext, root), RefusalReason::NoSuchElement);
+    expect_refused(firmware.modify(kHostContext, root, {}), RefusalReason::NoSuchElement);
+    expect_refused(firmware.destroy(kHostContext, root), RefusalReason::NoSuchElement);
+    EXPECT_TRUE(firmware.query(kHostContext, root, ElementForm::Legacy));
+    EXPECT_TRUE(firmware.destroy(kHostContext, root, ElementForm::Legacy));
 }
 
 TEST(Firmware, ClosingAContextDestroysWhatItOwns)

@@ -137,6 +137,35 @@ TEST(Commands, ModifyElementSelectsWhatItCarries)
     EXPECT_EQ(change({0, std::nullopt}), with({{23, 0x01}}));                             // the device's default
 }
 
+// CREATE_SCHEDULING_ELEMENT and so on: hierarchy at byte 8, id at 12, context at 32.
+TEST(Commands, OlderCommandsForTheSame)
+{
+    const auto& older = prm::kLegacyCommands;
+    const Mailbox created = create_element(ElementKind::Leaf, ObjectId{0x01020304},
+                                           {0x12, Bandwidth::from_mbps(0x345678)}, older);
+    EXPECT_EQ(created.size(), 128U);
+    EXPECT_EQ(sparse(created), (Sparse{{0, 0x07},
+                                       {1, 0x82},
+                                       {8, 0x03},
+                                       {32, 0x04},
+                                       {40, 0x01},
+                                       {41, 0x02},
+                                       {42, 0x03},
+                                       {43, 0x04},
+                                       {55, 0x12},
+                                       {57, 0x34},
+                                       {58, 0x56},
+                                       {59, 0x78}}));
+    EXPECT_EQ(sparse(modify_element(ElementKind::Node, ObjectId{0x0102}, {7, Bandwidth::from_mbps(5)}, older)),
+              (Sparse{{0, 0x07}, {1, 0x85}, {8, 0x03}, {14, 0x01}, {15, 0x02}, {23, 0x03}, {55, 0x07}, {59, 0x05}}));
+    const Mailbox query = query_element(ObjectId{0x0102}, older);
+    EXPECT_EQ(query.size(), 64U);
+    EXPECT_EQ(sparse(query), (Sparse{{0, 0x07}, {1, 0x84}, {8, 0x03}, {14, 0x01}, {15, 0x02}}));
+    const Mailbox answer = mailbox_of(128, {{32, 0x04}, {42, 0x01}, {43, 0x02}, {55, 0x2a}, {58, 0x9c}, {59, 0x40}});
+    EXPECT_EQ(decode_element(answer, older),
+              (ElementAnswer{ElementKind::Leaf, ObjectId{0x102}, {42, Bandwidth::from_mbps(40000)}}));
+}
+
 TEST(Commands, RatesAreWholeMegabitsAndNeverUnlimitedByAccident)
 {
     const auto rate_of = [](Bandwidth rate) {

@@ -21,14 +21,39 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
+// Those of a row are of this one, unless of() says otherwise.
+const char* row_of(std::string_view name)
+{
+    const auto cells = {step::kElements,  step::kAttachInit, step::kDetachInit, step::kAttachRtr,
+                        step::kDetachRtr, step::kAttachRts,  step::kDetachRts,  step::kDestroy};
+    return std::ranges::find(cells, name) == cells.end() ? "" : row::kSharedLeaf;
+}
+
 SelfTestStep good(const char* name)
 {
-    return {name, true, 0, 0, 0, {}};
+    return {name, true, 0, 0, 0, {}, row_of(name)};
 }
 
 SelfTestStep bad(const char* name, int error = EREMOTEIO, std::uint8_t status = 5)
 {
-    return {name, false, error, status, status == 0 ? 0 : 0x51c00aU, {}};
+    return {name, false, error, status, status == 0 ? 0 : 0x51c00aU, {}, row_of(name)};
+}
+
+SelfTestStep of(const char* row, SelfTestStep step)
+{
+    step.row = row;
+    return step;
+}
+
+// All that is tried with leaves of a row, which the firmware allows.
+std::vector<SelfTestStep> all_good(const char* row)
+{
+    std::vector<SelfTestStep> steps;
+    for (const char* name :
+         {step::kElements, step::kAttachInit, step::kDetachInit, step::kAttachRts, step::kDetachRts}) {
+        steps.push_back(of(row, good(name)));
+    }
+    return steps;
 }
 
 struct JudgeCase {
@@ -50,6 +75,14 @@ std::vector<JudgeCase> cases()
         steps.insert(steps.end(), more.begin(), more.end());
         return steps;
     };
+    // Shared leaves are refused, these rows are not.
+    const auto isolated = [&](const std::vector<const char*>& rows) {
+        std::vector<SelfTestStep> steps{bad(kAttachInit), good(kReadyToSend), bad(kAttachRts)};
+        for (const char* row : rows) {
+            std::ranges::copy(all_good(row), std::back_inserter(steps));
+        }
+        return both(std::move(steps));
+    };
     return {
         {"all pass",
          both({good(kAttachInit), good(kDetachInit), good(kReadyToSend), good(kAttachRts), good(kDetachRts),
@@ -64,25 +97,42 @@ std::vector<JudgeCase> cases()
         {"only RTS works", both({bad(kAttachInit), good(kReadyToSend), good(kAttachRts), good(kDetachRts)}), kShared,
          "leaf of ours", true},
         {"only INIT works",
-         both({good(kAttachInit), good(kDetachInit), good(kReadyToSend), bad(kAttachRts), bad(kForeignElements)}),
+         both({good(kAttachInit), good(kDetachInit), good(kReadyToSend), bad(kAttachRts),
+               of(row::kOwnTree, bad(kElements))}),
          kNone, "attach in RTS", true},
         {"not out of it again in RTS",
          both({good(kAttachInit), good(kDetachInit), good(kReadyToSend), good(kAttachRts), bad(kDetachRts)}), kNone,
          "detach in RTS", true},
         {"not out of it again in INIT", both({good(kAttachInit), bad(kDetachInit), bad(kReadyToSend, EINVAL, 0)}),
          kNone, "detach in INIT", false},
-        {"isolated",
-         both({bad(kAttachInit), good(kReadyToSend), bad(kAttachRts), good(kForeignElements), good(kAttachForeign)}),
-         kPerProcess, "leaves of its own process only", true},
+        {"isolated", isolated({row::kOwnTree}), kPerProcess, "leaves of its own process only (self-test)", true},
         {"isolated, RTS not reached",
-         both({bad(kAttachInit), bad(kReadyToSend, EINVAL, 0), good(kForeignElements), good(kAttachForeign)}),
-         kPerProcess, "own process only", false},
+         both({bad(kAttachInit), of(row::kOwnTree, good(kAttachInit)), of(row::kOwnTree, good(kDetachInit)),
+               bad(kReadyToSend, EINVAL, 0)}),
+         kPerProcess, "own process only (self-test); RTS could not be tested", false},
+        {"only general objects are isolated", isolated({row::kSharedLegacy, row::kSharedNodeLegacy, row::kOwnTree}),
+         AttachMode::SharedLegacy, "not one that the older commands make", true},
+        {"a leaf of its own below a common node", isolated({row::kSharedNode, row::kOwnTree}), AttachMode::SharedNodes,
+         "below a node of ours", true},
+        {"shared is better than all others", both([&] {
+             auto steps = all_good(row::kOwnTree);
+             for (const char* each : {row::kSharedNode, row::kSharedLegacy, row::kSharedLeaf}) {
+                 std::ranges::copy(all_good(each), std::back_inserter(steps));
+             }
+             steps.push_back(good(kReadyToSend));
+             return steps;
+         }()),
+         kShared, "leaf of ours", true},
         {"nor in its own",
-         both({bad(kAttachInit), good(kReadyToSend), bad(kAttachRts), good(kForeignElements), bad(kAttachForeign)}),
+         both({bad(kAttachInit), of(row::kOwnTree, bad(kAttachInit)), good(kReadyToSend), bad(kAttachRts),
+               of(row::kOwnTree, bad(kAttachRts))}),
          kNone, "attach in INIT: EREMOTEIO, status 0x5 (bad resource), syndrome 0x51c00a", true},
+        {"what others are refused is not the reason",
+         both({of(row::kSharedLegacy, bad(kElements)), bad(kAttachInit), good(kReadyToSend), bad(kAttachRts)}), kNone,
+         "the self-test failed: attach in INIT", true},
         {"busy for a moment",
          both({bad(kAttachInit, EBUSY, 0), good(kReadyToSend), bad(kAttachRts, EBUSY, 0),
-               bad(kForeignElements, EIO, 0)}),
+               of(row::kOwnTree, bad(kElements, EIO, 0))}),
          kNone, "attach in INIT: EBUSY", false},
         {"no helper",
          {good(kElements), bad(kHelper, ENOENT, 0)},

@@ -44,7 +44,7 @@ limits:
     Settings expected;
     expected.mode = Mode::Monitor;
     expected.on_unsupported = OnUnsupported::Degrade;
-    expected.attach_mode = AttachModeSetting::PerProcess;
+    expected.attach_mode = AttachMode::PerProcess;
     expected.cap_mode = CapMode::Divide;
     expected.unregistered = Unregistered::Adopt;
     expected.port_classes = PortClassesSetting::Off;

@@ -9,6 +9,7 @@
 #include "lib/base/result.h"
 #include "lib/base/units.h"
 #include "lib/model/port_classes.h"
+#include "lib/tree/attach_mode.h"
 #include "lib/tree/compile.h"
 #include "policy/model/local_port.h"
 #include "policy/model/policy.h"

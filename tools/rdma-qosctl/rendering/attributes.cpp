@@ -102,14 +102,56 @@ std::string render_attributes(const std::vector<AttributeView>& attributes, cons
     return text;
 }
 
+namespace {
+
+// The steps of a row of the matrix, and what heads their columns.
+constexpr std::pair<std::string_view, const char*> kMatrixColumns[] = {
+    {"create elements", "CREATE"}, {"change", "CHANGE"},     {"read back", "READ"},       {"attach in INIT", "INIT"},
+    {"attach in RTR", "RTR"},      {"attach in RTS", "RTS"}, {"detach in RTS", "DETACH"}, {"destroy", "DESTROY"},
+};
+
+// What the device allows with each kind of leaf; empty: it was not asked.
+std::string render_matrix(const std::vector<api::SelfTestStep>& steps, const Screen& screen)
+{
+    std::vector<Table::Column> columns{{"LEAF"}};
+    for (const auto& [name, heading] : kMatrixColumns) {
+        columns.push_back({heading});
+    }
+    Table table(std::move(columns));
+    std::vector<std::string> rows;
+    for (const auto& step : steps) {
+        if (step.row.empty() || std::ranges::find(rows, step.row) != rows.end()) {
+            continue;
+        }
+        rows.push_back(step.row);
+        std::vector<Cell> cells{printable(step.row)};
+        for (const auto& [name, heading] : kMatrixColumns) {
+            const auto found = std::ranges::find_if(
+                steps, [&, wanted = name](const auto& each) { return each.row == step.row && each.name == wanted; });
+            cells.push_back(found == steps.end() ? Cell("")
+                            : found->passed      ? Cell("yes", Style::Good)
+                                                 : Cell("no", Style::Warning));
+        }
+        table.add(std::move(cells));
+    }
+    return rows.empty() ? std::string() : table.render(screen);
+}
+
+}    // namespace
+
 std::string render_self_test(const std::vector<api::SelfTestStep>& steps, const Screen& screen)
 {
     constexpr std::size_t kAt = 10;    // behind "  passed  "
     const std::size_t left = columns_on(screen) - std::min(columns_on(screen) - 1, kAt);
-    std::string text;
+    std::string text = render_matrix(steps, screen);
+    text += text.empty() ? "" : "\n";
     for (const auto& step : steps) {
+        if (!step.row.empty() && step.passed) {
+            continue;    // its cell says all there is
+        }
         const std::string answer = answer_of(step);
-        const std::string line = fmt::format("{}{}{}", printable(step.name), answer.empty() ? "" : ": ", answer);
+        const std::string name = step.row.empty() ? step.name : fmt::format("{}: {}", step.row, step.name);
+        const std::string line = fmt::format("{}{}{}", printable(name), answer.empty() ? "" : ": ", answer);
         text += fmt::format("{}{}{}{}\n", kIndent,
                             styled(step.passed ? "passed" : "failed", step.passed ? Style::Good : Style::Bad, screen),
                             kIndent, sentence_on(screen, kAt, kAt, line));

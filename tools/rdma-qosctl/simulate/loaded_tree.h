@@ -14,6 +14,7 @@
 #include "lib/model/process_trees.h"
 #include "lib/model/senders.h"
 #include "lib/model/solver.h"
+#include "lib/tree/attach_mode.h"
 #include "lib/tree/compile.h"
 #include "lib/tree/element.h"
 #include "policy/model/policy.h"

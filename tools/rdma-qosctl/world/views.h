@@ -22,6 +22,7 @@
 #include "lib/model/busy_rates.h"
 #include "lib/port_lint/values.h"
 #include "lib/shapers/shapers.h"
+#include "lib/tree/attach_mode.h"
 #include "lib/tree/capabilities.h"
 #include "lib/tree/described_plan.h"
 #include "lib/tree/element.h"
