@@ -192,6 +192,7 @@ TEST_F(KernelFirmwareTest, FilesAreUserContextsButTheDriversOwn)
     EXPECT_NE(one, two);
     EXPECT_EQ(kernel.files(), 2U);
     const auto root = sender.make_element(one, false);
+    kernel.firmware().set_isolation(Isolation::All);
     EXPECT_EQ(CommandSender::status(sender.create_element(two, true, root)), 5U) << "another's";
     sender.close_context(two);
     EXPECT_EQ(kernel.files(), 1U);

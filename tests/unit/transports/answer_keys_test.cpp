@@ -312,7 +312,7 @@ TEST(AnswerKeys, OfDevices)
                "capabilities");
     expect_all(api::rows<api::Counters>(), keys_in(written([](Writer& writer) { write(writer, CounterReading{}); })),
                "counters");
-    const std::vector<SelfTestStep> steps{{"create a leaf", false, 121, 3, 7, "refused"}};
+    const std::vector<SelfTestStep> steps{{"create a leaf", false, 121, 3, 7, "refused", "shared leaf"}};
     expect_all(api::rows<api::SelfTestStep>(), keys_in(written([&](Writer& writer) { write(writer, steps); })),
                "self-test");
 
