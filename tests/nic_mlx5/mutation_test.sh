@@ -17,15 +17,16 @@ export unit bytes object
 
 # NAME|sed expression
 mutations=(
-    'create-opcode|s/object_command(CreateGeneralObject/object_command(ModifyGeneralObject/'
-    'query-opcode|s/object_command(QueryGeneralObject/object_command(DestroyGeneralObject/'
-    'query-length|s/QueryGeneralObject, element_id, kHeaderBytes/QueryGeneralObject, element_id, kObjectBytes/'
+    'create-opcode|s/element_command(by, by.create/element_command(by, by.modify/'
+    'query-opcode|s/element_command(by, by.query/element_command(by, by.destroy/'
+    'query-length|s/by.query, element_id, by.named_bytes/by.query, element_id, by.written_bytes/'
+    'no-object-type|s/set(command, kObjectType, kSchedulingElement);//'
     'states-swapped|s/Init2Init : Rts2Rts/Rts2Rts : Init2Init/'
     'no-extension|s/set(command, kQpcExt, 1);//'
     'no-select-of-group|s/set(command, kOptParamMaskHigh, kOptQueueGroup);//'
     'sides-swapped|s/kQueueGroupRequester, \(.*\)(requester)/kQueueGroupRequester, \1(responder)/'
     'no-select-of-rate|s/selected |= element::kSelectMaxAverageBw;//'
-    'no-hierarchy|s/put(element::kHierarchy, element::kHierarchyNic);//'
+    'no-hierarchy|s/set(command, by.hierarchy, element::kHierarchyNic);//'
     'no-bitmask-of-sq|s/set(command, kSqModifyBitmask, kSqSelectQueueGroup);//'
     'queue-pair-opcode|s/set(command, kOpcode, QueryQp);/set(command, kOpcode, Rts2Rts);/'
     'most-possible|s/type << 1 | kCurrentCapabilities/type << 1/'
