@@ -248,7 +248,7 @@ class Host:
 
     def set_queue_groups(self, word: str) -> None:
         if not self.queue_groups:
-            self.queue_groups = json.loads(self.emulator_ctl("state"))["devices"][0]["queue-groups"]
+            self.queue_groups = json.loads(self.emulator_ctl("state", "--json"))["devices"][0]["queue-groups"]
         self.emulator_ctl("set", "queue-groups", word or self.queue_groups)
 
     def set_classes(self, words: list[str]) -> None:
