@@ -182,7 +182,13 @@ static void check_tree(const struct world* world)
 
     struct world other;
     if (open_world(&other)) {
-        refuse(other.context, &leaf, "another file's node is no parent");
+        uint32_t other_id = 0;
+        struct mlx5dv_devx_obj* other_object = create(other.context, &leaf, &other_id);
+        check_errno(ERRNO_OF_POINTER(other_object), 0, "of a leaf below another file's node");
+        check_errno(mlx5dv_devx_obj_destroy(node_object), EBUSY, "which stays while it has one");
+        if (other_object != NULL) {
+            check_errno(mlx5dv_devx_obj_destroy(other_object), 0, "the other file's leaf goes");
+        }
         close_world(&other);
     }
     check_errno(mlx5dv_devx_obj_destroy(node_object), EBUSY, "a node with a leaf stays");

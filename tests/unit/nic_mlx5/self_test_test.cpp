@@ -311,7 +311,7 @@ TEST(SelfTestCache, GarbageIsNoAnswer)
     for (const std::string& each :
          {std::string(), std::string("{"), std::string("[]"), std::string("null"), std::string("{}"),
           std::string(70000, ' '), std::string(60000, '['), text.substr(0, text.size() / 2),
-          replaced("\"version\": 3", "\"version\": 2"), replaced("\"none\"", "\"some\""), replaced("\"none\"", "7"),
+          replaced("\"version\": 4", "\"version\": 3"), replaced("\"none\"", "\"some\""), replaced("\"none\"", "7"),
           replaced("\"passed\": true", "\"passed\": 1"), replaced("\"steps\"", "\"stops\""),
           replaced("\"key\"", "\"kay\""), replaced("\"remark\"", "\"mark\"")}) {
         std::ofstream(file) << each;
