@@ -153,7 +153,9 @@ std::string render_self_test(const std::vector<api::SelfTestStep>& steps, const 
         const std::string name = step.row.empty() ? step.name : fmt::format("{}: {}", step.row, step.name);
         const std::string line = fmt::format("{}{}{}", printable(name), answer.empty() ? "" : ": ", answer);
         text += fmt::format("{}{}{}{}\n", kIndent,
-                            styled(step.passed ? "passed" : "failed", step.passed ? Style::Good : Style::Bad, screen),
+                            !step.row.empty() ? styled("no    ", Style::Warning, screen)
+                            : step.passed     ? styled("passed", Style::Good, screen)
+                                              : styled("failed", Style::Bad, screen),
                             kIndent, sentence_on(screen, kAt, kAt, line));
         if (!step.remark.empty()) {
             text += beside("", kAt, wrap(fmt::format("({})", printable(step.remark)), left), Style::Faint, screen);
