@@ -18,9 +18,8 @@ Mailbox element_command(const ElementCommands& by, Opcode opcode, ObjectId id, s
     set(command, kOpcode, opcode);
     if (by.is_object) {
         set(command, kObjectType, kSchedulingElement);
-    } else {
-        set(command, by.hierarchy, element::kHierarchyNic);
     }
+    set(command, by.hierarchy, element::kHierarchyNic);    // a query of an object ends before it
     set(command, by.id, static_cast<std::uint32_t>(id));
     return command;
 }
@@ -66,7 +65,6 @@ Mailbox create_element(ElementKind kind, ObjectId parent, const ElementAttribute
     put(element::kBwShare, attributes.share);
     put(element::kMaxAverageBw, mbps_of(attributes.max_rate));
     if (by.is_object) {
-        set(command, by.hierarchy, element::kHierarchyNic);
         set(command, by.select,
             (attributes.share != 0 ? element::kSelectBwShare : 0) |
                 (attributes.max_rate ? element::kSelectMaxAverageBw : 0));
@@ -79,7 +77,6 @@ Mailbox modify_element(ElementKind kind, ObjectId element_id, const ElementChang
     Mailbox command = element_command(by, by.modify, element_id, by.written_bytes);
     const auto put = [&](Field field, std::uint64_t value) { set(command, at(by.element, field), value); };
     std::uint64_t selected = 0;
-    set(command, by.hierarchy, element::kHierarchyNic);
     put(element::kType, type_of(kind));
     if (change.share) {
         selected |= element::kSelectBwShare;

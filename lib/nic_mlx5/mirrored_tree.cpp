@@ -398,7 +398,8 @@ Result<ObjectId> MirroredTree::mirror(FileTree& tree, int fd, ElementHandle elem
                                           ? std::string(kLeftBehind)
                                           : fmt::format("in the process's own file (attach mode {}; the device has {} "
                                                         "leaves for all processes together)",
-                                                        record->below == kNoObject ? "per-process" : "shared-nodes",
+                                                        to_string(record->below == kNoObject ? AttachMode::PerProcess
+                                                                                             : AttachMode::SharedNodes),
                                                         advertised_.max_leaves)));
     }
     tree.add(element, {created->handle, ObjectId{created->id}}, keeper_);

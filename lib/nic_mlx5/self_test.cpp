@@ -48,6 +48,39 @@ constexpr ModeOfRow kModesOfRows[] = {
      "the firmware lets a queue pair use leaves of its own process only (self-test)"},
 };
 
+const SelfTestStep* find(const std::vector<SelfTestStep>& steps, std::string_view name, std::string_view row = {})
+{
+    const auto found = std::ranges::find_if(
+        steps, [&](const SelfTestStep& each) { return each.name == name && each.row == row; });
+    return found == steps.end() ? nullptr : &*found;
+}
+
+// Whether queue pairs can be in such a leaf, and in which state that was found out.
+struct Verdict {
+    bool works = false;
+    bool in_rts = false;
+};
+
+Verdict verdict_of(const std::vector<SelfTestStep>& steps, const char* row)
+{
+    const auto passed = [&](const char* name) {
+        const SelfTestStep* found = find(steps, name, row);
+        return found != nullptr && found->passed;
+    };
+    // Queue pairs are attached in RTS for the most part; INIT decides alone only where RTS could not be reached.
+    const bool in_rts = passed(step::kAttachRts) && passed(step::kDetachRts);
+    const bool in_init = passed(step::kAttachInit) && passed(step::kDetachInit);
+    return {in_rts || (in_init && find(steps, step::kAttachRts, row) == nullptr), in_rts};
+}
+
+// Null: none does.
+const ModeOfRow* best_that_works(const std::vector<SelfTestStep>& steps)
+{
+    const auto* const found = std::ranges::find_if(
+        kModesOfRows, [&](const ModeOfRow& each) { return verdict_of(steps, each.row).works; });
+    return found == std::end(kModesOfRows) ? nullptr : found;
+}
+
 struct Element {
     std::uint32_t handle = 0;
     ObjectId id = kNoObject;
@@ -325,11 +358,8 @@ void SelfTest::test_states()
 
 Row* SelfTest::best()
 {
-    const AttachMode mode = judge(steps_).mode;
-    const auto* const of_mode = std::ranges::find(kModesOfRows, mode, &ModeOfRow::mode);
-    const auto found = std::ranges::find_if(rows_, [&](const Row& each) {
-        return of_mode != std::end(kModesOfRows) && each.name == std::string_view(of_mode->row);
-    });
+    const ModeOfRow* const works = best_that_works(steps_);
+    const auto found = works == nullptr ? rows_.end() : std::ranges::find(rows_, works->row, &Row::name);
     return found == rows_.end() ? nullptr : &*found;
 }
 
@@ -488,31 +518,6 @@ std::vector<SelfTestStep> SelfTest::run()
     return std::move(steps_);
 }
 
-const SelfTestStep* find(const std::vector<SelfTestStep>& steps, std::string_view name, std::string_view row = {})
-{
-    const auto found = std::ranges::find_if(
-        steps, [&](const SelfTestStep& each) { return each.name == name && each.row == row; });
-    return found == steps.end() ? nullptr : &*found;
-}
-
-// Whether queue pairs can be in such a leaf, and in which state that was found out.
-struct Verdict {
-    bool works = false;
-    bool in_rts = false;
-};
-
-Verdict verdict_of(const std::vector<SelfTestStep>& steps, const char* row)
-{
-    const auto passed = [&](const char* name) {
-        const SelfTestStep* found = find(steps, name, row);
-        return found != nullptr && found->passed;
-    };
-    // Queue pairs are attached in RTS for the most part; INIT decides alone only where RTS could not be reached.
-    const bool in_rts = passed(step::kAttachRts) && passed(step::kDetachRts);
-    const bool in_init = passed(step::kAttachInit) && passed(step::kDetachInit);
-    return {in_rts || (in_init && find(steps, step::kAttachRts, row) == nullptr), in_rts};
-}
-
 bool is_read_back(const SelfTestStep& each)
 {
     return std::ranges::find(step::kReadBack, each.name) != step::kReadBack.end();
@@ -529,15 +534,12 @@ std::string words(const SelfTestStep& step)
 AttachReport judge(std::vector<SelfTestStep> steps)
 {
     AttachReport report;
-    report.mode = AttachMode::None;
-    for (const auto& [row, mode, reason] : kModesOfRows) {
-        if (const Verdict verdict = verdict_of(steps, row); verdict.works) {
-            report.mode = mode;
-            report.reason = fmt::format("{}{}", reason, verdict.in_rts ? "" : "; RTS could not be tested");
-            break;
-        }
-    }
-    if (report.mode == AttachMode::None) {
+    if (const ModeOfRow* const best = best_that_works(steps)) {
+        report.mode = best->mode;
+        report.reason = fmt::format("{}{}", best->reason,
+                                    verdict_of(steps, best->row).in_rts ? "" : "; RTS could not be tested");
+    } else {
+        report.mode = AttachMode::None;
         // What the other rows were refused is in the matrix.
         const auto failed = std::ranges::find_if(steps, [](const auto& each) {
             return !each.passed && !is_read_back(each) && each.name != step::kMoreElements &&

@@ -119,9 +119,7 @@ Result<ElementState> SharedNodesTree::query(ElementHandle element)
         drifted_.insert(element);
         state->attributes = leaf->attributes;
     }
-    if (state->kind == ElementKind::Node) {
-        state->kind = ElementKind::Leaf;
-    }
+    state->kind = ElementKind::Leaf;
     return state;
 }
 

@@ -44,6 +44,17 @@ std::set<std::uint32_t> contexts_of_elements(const nlohmann::json& device)
     return contexts;
 }
 
+// The id of the one that a queue pair is in, requester side; 0: none.
+std::uint32_t leaf_of(const nlohmann::json& device, std::uint32_t queue_pair)
+{
+    for (const auto& each : device.at("queue-pairs")) {
+        if (each.at("qpn") == queue_pair) {
+            return each.at("requester").get<std::uint32_t>();
+        }
+    }
+    return 0;
+}
+
 TEST_F(Mlx5Modes, SharedIsOneTree)
 {
     emulator("set queue-groups shared");
@@ -127,14 +138,6 @@ TEST_F(Mlx5Modes, WhatSharedNodesLoseIsMadeAgain)
     Program two(daemon, "bulk");
     const auto number = one.join(IBV_QPT_RC);
     const auto other = two.join(IBV_QPT_UD);
-    const auto leaf_of = [](const nlohmann::json& device, std::uint32_t queue_pair) {
-        for (const auto& each : device.at("queue-pairs")) {
-            if (each.at("qpn") == queue_pair) {
-                return each.at("requester").get<std::uint32_t>();
-            }
-        }
-        return 0U;
-    };
     const auto before = emulated_device();
     const auto is_as_before = [&](std::uint32_t lost_leaf) {
         const auto now = emulated_device();
@@ -218,15 +221,6 @@ TEST_F(Mlx5Modes, WhatIsLostInAProcessIsMadeAgain)
     const auto number = one.join(IBV_QPT_RC);
     two.join(IBV_QPT_UD);
     const auto stored = three.join(IBV_QPT_UC);
-    const auto leaf_of = [](std::uint32_t queue_pair) {
-        const auto device = emulated_device();
-        for (const auto& each : device.at("queue-pairs")) {
-            if (each.at("qpn") == queue_pair) {
-                return each.at("requester").get<std::uint32_t>();
-            }
-        }
-        return 0U;
-    };
     const auto before = places(emulated_device());
     const auto elements = emulated_device().at("elements");
     const auto is_as_before = [&] {
@@ -234,15 +228,15 @@ TEST_F(Mlx5Modes, WhatIsLostInAProcessIsMadeAgain)
         return places(now) == before && now.at("elements") == elements;
     };
     for (const std::uint32_t each : {number, stored}) {
-        const std::uint32_t lost_leaf = leaf_of(each);
+        const std::uint32_t lost_leaf = leaf_of(emulated_device(), each);
         emulator(fmt::format("lose mlx5_0 {}", lost_leaf));
         // The check for drift may come before anybody can look: what shows the loss is another leaf.
-        EXPECT_TRUE(eventually([&] { return is_as_before() && leaf_of(each) != lost_leaf; }))
+        EXPECT_TRUE(eventually([&] { return is_as_before() && leaf_of(emulated_device(), each) != lost_leaf; }))
             << emulated_device().dump(2);
     }
     // At once, when it is asked for.
     auto client = daemon.direct();
-    emulator(fmt::format("lose mlx5_0 {}", leaf_of(number)));
+    emulator(fmt::format("lose mlx5_0 {}", leaf_of(emulated_device(), number)));
     const auto drifts = manage(client, "Reconcile", "mlx5_0");
     ASSERT_TRUE(drifts.has_value()) << to_string(drifts.error());
     EXPECT_TRUE(eventually(is_as_before)) << emulated_device().dump(2);

@@ -135,12 +135,12 @@ Result<std::string> set_behaviour(Controlled& host, const Words& words)
         return choose([&](bool on) { behaviour.counts_bytes = on; }, "bytes", "requests");
     }
     if (name == "queue-groups") {
-        const auto* const found = std::ranges::find(kIsolations, value, [](Isolation each) { return to_string(each); });
-        if (found == kIsolations.end()) {
+        const auto isolation = isolation_of(value);
+        if (!isolation) {
             return wrong(
                 fmt::format("{} is shared, isolated, isolated-objects or isolated-attach, not `{}`", name, value));
         }
-        set_in_all(&Firmware::set_isolation, *found);
+        set_in_all(&Firmware::set_isolation, *isolation);
         return std::string();
     }
     if (name == "busy-leaf") {
@@ -456,6 +456,12 @@ std::string receive_line(int socket)
 }
 
 }    // namespace
+
+std::optional<Isolation> isolation_of(std::string_view word)
+{
+    const auto* const found = std::ranges::find(kIsolations, word, [](Isolation each) { return to_string(each); });
+    return found == kIsolations.end() ? std::nullopt : std::optional(*found);
+}
 
 Result<std::string> control(Controlled& host, const std::vector<std::string>& words)
 {

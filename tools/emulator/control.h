@@ -2,11 +2,14 @@
 // then text until the end.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/file.h"
 #include "lib/base/result.h"
+#include "lib/model/firmware.h"
 
 namespace rdmaqos::emulator {
 
@@ -20,6 +23,9 @@ void serve_control(Server& server, UniqueFd client);
 // What `words` asks for; its answer, or what is wrong with it.
 [[nodiscard]] Result<std::string> control(Controlled& host, const std::vector<std::string>& words);
 [[nodiscard]] Result<std::string> control(Server& server, const std::vector<std::string>& words);
+
+// By its word in `set queue-groups`; empty: it is none.
+[[nodiscard]] std::optional<Isolation> isolation_of(std::string_view word);
 
 // For --help: a line for each request.
 [[nodiscard]] std::string control_help();

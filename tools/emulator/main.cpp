@@ -1,5 +1,4 @@
 // rdma-qos-emulator: mlx5 devices that are not there, for programs that use libibverbs and libmlx5.
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -66,13 +65,6 @@ struct Options {
 // 255 stands for all of them.
 constexpr std::uint32_t kMostPorts = 254;
 
-Isolation isolation_of(const Options& options)
-{
-    const auto* const found = std::ranges::find(kIsolations, options.isolation,
-                                                [](Isolation each) { return to_string(each); });
-    return found == kIsolations.end() ? Isolation::None : *found;    // the option checks the word
-}
-
 ServerOptions server_options(const Options& options)
 {
     const auto read = options.devices.empty()
@@ -95,7 +87,7 @@ ServerOptions server_options(const Options& options)
     }
     return {fs::canonical(options.directory),
             *read.value,
-            isolation_of(options),
+            isolation_of(options.isolation).value_or(Isolation::None),    // the option checks the word
             !options.release_busy_leaf,
             !options.no_data_path,
             options.any_user,
